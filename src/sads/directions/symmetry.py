@@ -1,0 +1,154 @@
+"""Exact symmetries of a geometry, and the sectors they split it into.
+
+If an architecture and its probe are unchanged in distribution by a reflection P of the image,
+then P G P^T = G. Averaging an estimate over the group removes noise, and the eigenvectors fall
+into *sectors*: those that P keeps and those that P negates. Directions of different sectors
+cannot mix, however close their eigenvalues are.
+
+For the square's full symmetry (flips and transpose) the sectors that are even in one axis and odd
+in the other are images of each other: their eigenvalues come in exact pairs.
+
+A symmetry is used only if the architecture declares it. The data can veto it: under the symmetry
+the differences F_k - P F_k P^T of independent estimates F_k have a distribution that does not
+change when any of them is negated, so the squared norm of their sum is compared with its values
+under all sign patterns. A true symmetry is rejected with probability below `VETO_LEVEL`.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from .structure import Structure
+
+VETO_LEVEL = 0.001
+
+
+def reflections(structure: Structure, name: str) -> list[Int[np.ndarray, " n"]]:
+    """Permutations of the factor's rows for `flip` (one per axis) or `transpose`.
+
+    A reflection that the shape does not have (transposing a rectangle, flipping a vector without
+    axes) gives none.
+    """
+    shape = structure.shape
+    index = np.arange(structure.size).reshape(shape)
+    axes = range(1, len(shape))
+    if name == "flip":
+        images = [np.flip(index, axis) for axis in axes]
+    elif len(shape) == 3 and shape[1] == shape[2]:
+        images = [index.transpose(0, 2, 1)]
+    else:
+        images = []
+    row_of = np.empty(structure.size, dtype=int)
+    row_of[structure.entries] = np.arange(structure.rows)[:, None]
+    rows = [row_of[image.reshape(-1)[structure.entries[:, 0]]] for image in images]
+    identity = np.arange(structure.rows)
+    return [r for r in rows if not np.array_equal(r, identity)]
+
+
+@dataclass(frozen=True)
+class Sector:
+    """An invariant subspace of the factor.
+
+    Attributes:
+        images: orthonormal bases (n, size), one for each copy of the sector; G acts alike on all.
+    """
+
+    images: tuple[sparse.csr_matrix, ...]
+
+    @property
+    def size(self) -> int:
+        return self.images[0].shape[1]
+
+    @property
+    def multiplicity(self) -> int:
+        return len(self.images)
+
+    def restrict(self, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "s s"]:
+        """The factor on this sector, averaged over the images, exactly symmetric."""
+        blocks = [basis.T @ (basis.T @ matrix.T).T for basis in self.images]
+        mean = np.asarray(sum(blocks)) / len(blocks)
+        return (mean + mean.T) / 2
+
+
+def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
+    """Split the factor's rows into the sectors of the named symmetries."""
+    flips = reflections(structure, "flip") if "flip" in names else []
+    transposes = reflections(structure, "transpose") if "transpose" in names else []
+    bases = [sparse.identity(structure.rows, format="csr")]
+    for flip in flips:
+        bases = [half for basis in bases for half in _split(basis, flip) if half.shape[1]]
+    if not transposes:
+        return [Sector((basis,)) for basis in bases]
+    found: list[Sector] = []
+    for basis in bases:
+        image = basis[transposes[0]]
+        # Transposing maps a sector to itself or to another one; of such a pair one is kept.
+        if abs(basis.T @ image).sum() > 0:
+            found += [Sector((half,)) for half in _split(basis, transposes[0]) if half.shape[1]]
+        elif not any(abs(s.images[-1].T @ basis).sum() > 0 for s in found):
+            found.append(Sector((basis, image)))
+    return found
+
+
+def _split(basis: sparse.csr_matrix, reflection: Int[np.ndarray, " n"]) -> list[sparse.csr_matrix]:
+    """The even and the odd part of a subspace that the reflection maps to itself."""
+    action = sparse.coo_matrix(basis.T @ basis[reflection])  # a signed permutation, an involution
+    target = np.empty(basis.shape[1], dtype=int)
+    sign = np.empty(basis.shape[1])
+    target[action.col] = action.row
+    sign[action.col] = np.sign(action.data)
+    own = np.arange(basis.shape[1])
+    halves = []
+    for parity in (1.0, -1.0):
+        fixed = own[(target == own) & (sign == parity)]
+        pairs = own[target > own]
+        columns = basis[:, pairs] + parity * (
+            basis[:, target[pairs]] @ sparse.diags(sign[pairs], shape=(len(pairs),) * 2)
+        )
+        halves.append(sparse.hstack([basis[:, fixed], columns / np.sqrt(2)], format="csr"))
+    return halves
+
+
+def average(
+    matrix: Float[np.ndarray, "n n"], structure: Structure, names: tuple[str, ...]
+) -> Float[np.ndarray, "n n"]:
+    """The mean of P A P^T over the group that the named symmetries generate."""
+    for name in ("flip", "transpose"):
+        if name in names:
+            for r in reflections(structure, name):
+                matrix = (matrix + matrix[np.ix_(r, r)]) / 2
+    return matrix
+
+
+def surviving(
+    folds: Float[np.ndarray, "K n n"], structure: Structure, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The declared symmetries that independent estimates do not contradict."""
+    return tuple(
+        name
+        for name in names
+        if all(symmetry_p_value(folds, r) >= VETO_LEVEL for r in reflections(structure, name))
+    )
+
+
+def symmetry_p_value(folds: Float[np.ndarray, "K n n"], reflection: Int[np.ndarray, " n"]) -> float:
+    """Exact p-value of the sign-flip test that P F P^T and F have one distribution."""
+    flat = folds.reshape(len(folds), -1)
+    mirrored = folds[:, reflection][:, :, reflection].reshape(len(folds), -1)
+    # <D_j, D_k> of the differences D = F - P F P^T, by invariance of the inner product under P.
+    cross = flat @ mirrored.T
+    gram = 2 * (flat @ flat.T) - cross - cross.T
+    signs = _sign_patterns(len(folds))
+    norms = np.einsum("sj,jk,sk->s", signs, gram, signs)
+    observed = gram.sum()
+    return float(np.mean(norms >= observed - 1e-9 * np.trace(gram)))
+
+
+def _sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
+    """All sign patterns up to a global sign."""
+    patterns = np.array(list(product((1.0, -1.0), repeat=count - 1)))
+    return np.hstack([np.ones((len(patterns), 1)), patterns])
+

@@ -1,0 +1,17 @@
+"""The errors this package raises on purpose. Each says what was expected, what came, what to do."""
+
+
+class SadsError(Exception):
+    """Base of all errors raised on purpose; the command line shows it as one line."""
+
+
+class InputError(SadsError, ValueError):
+    """An argument, option or specification that cannot be used."""
+
+
+class NetworkError(SadsError):
+    """A network whose geometry cannot be computed as asked."""
+
+
+class ArtefactError(SadsError):
+    """A file or directory that cannot be read or written as an artefact of this package."""

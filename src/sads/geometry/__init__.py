@@ -1,0 +1,20 @@
+"""The average geometry of untrained score networks: probes, estimators, closed forms, the result."""
+
+from .estimate import Goal, Options, Progress, estimate_geometry, running_estimates
+from .probes import Forward, Gaussian, Point, Probe, Zero
+from .result import Geometry, load_geometry
+
+__all__ = [
+    "Forward",
+    "Gaussian",
+    "Geometry",
+    "Goal",
+    "Options",
+    "Point",
+    "Probe",
+    "Progress",
+    "Zero",
+    "estimate_geometry",
+    "load_geometry",
+    "running_estimates",
+]

@@ -1,0 +1,97 @@
+"""Whether a family can be studied at all, told on a few of its networks before any long work."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError, NetworkError
+from ..networks import ScoreFamily
+from .ensemble import BuiltEnsemble
+from .probes import Probe, Zero
+
+TRIED = 2
+
+
+def check_family(family: ScoreFamily, probe: Probe, seed: int) -> nn.Module:
+    """Run a few networks; return one of them.
+
+    Raises:
+        NetworkError: if networks are no modules, fail, return another shape, NaN or zeros, or
+            give two answers to one question.
+    """
+    rng = np.random.default_rng([seed, 1])
+    builder = BuiltEnsemble(family, torch.device("cpu"))
+    t = rng.integers(family.schedule.steps, size=TRIED)
+    x = probe.draw(t, family.shape, family.schedule, rng)
+    member: nn.Module | None = None
+    zero = True
+    for i in range(TRIED):
+        member = _build(builder, int(rng.integers(2**62)))
+        output = _call(member, x[i : i + 1], t[i : i + 1])
+        _check_output(output, family)
+        if not torch.equal(output, _call(member, x[i : i + 1], t[i : i + 1])):
+            raise NetworkError(
+                f"{family.name} gives two different outputs for one input in eval mode: switch off "
+                "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
+            )
+        zero &= bool((output == 0).all())
+    if zero or member is None:
+        raise NetworkError(zero_output(family, probe))
+    return member
+
+
+def zero_output(family: ScoreFamily, probe: Probe) -> str:
+    """Why there is no geometry, and what to do."""
+    remedy = (
+        "its last layer is probably initialised to zero, so the geometry is zero and has no "
+        "directions: initialise that layer by its default (zero_init=false for our networks)"
+    )
+    if isinstance(probe, Zero):
+        remedy += ", or probe elsewhere if zero input gives zero output (--probe gaussian:1)"
+    return f"{family.name} outputs exactly zero at the probe {probe.describe()}: {remedy}"
+
+
+def _build(builder: BuiltEnsemble, seed: int) -> nn.Module:
+    name = builder.family.name
+    try:
+        module = builder.build(seed)
+    except InputError:
+        raise
+    except Exception as error:
+        raise NetworkError(f"the factory of {name} failed: {_brief(error)}") from error
+    return module
+
+
+def _call(module: nn.Module, x: Tensor, t: np.ndarray) -> Tensor:
+    try:
+        with torch.inference_mode(), torch.random.fork_rng(devices=[]):
+            return module(x.clone(), torch.from_numpy(t))
+    except Exception as error:
+        raise NetworkError(
+            f"{type(module).__name__} cannot take an input of shape {tuple(x.shape[1:])} and a "
+            f"timestep: {_brief(error)}"
+        ) from error
+
+
+def _check_output(output: object, family: ScoreFamily) -> None:
+    if not isinstance(output, Tensor):
+        kind = type(output).__name__
+        raise NetworkError(f"{family.name} must return a tensor of predicted noise, got {kind}")
+    if tuple(output.shape) != (1, *family.shape):
+        raise NetworkError(
+            f"{family.name} must return the shape of its input, {(1, *family.shape)}, "
+            f"got {tuple(output.shape)}"
+        )
+    if not bool(torch.isfinite(output).all()):
+        bad = math.prod(output.shape) - int(torch.isfinite(output).sum())
+        raise NetworkError(
+            f"{family.name} returned {bad} NaN or infinite values of {output.numel()} at "
+            "initialisation: check its initial scale and its handling of the timestep"
+        )
+
+
+def _brief(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else 'no message'}"

@@ -1,0 +1,255 @@
+"""Estimating a geometry: batches of networks, accumulated until the goal is reached.
+
+Batches run in threads, one torch thread each, and are accumulated in their order. Batch b draws
+from a generator seeded by (seed, b), so a run that was killed continues exactly where its last
+checkpoint stood. The error is looked at after numbers of networks that depend on the estimate
+alone, never on time, so an interrupted and an uninterrupted run stop at the same network.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import torch
+
+from ..directions import FOLDS
+from ..directions.symmetry import sectors
+from ..directions.whitening import halves_error
+from ..errors import ArtefactError, InputError
+from ..networks import ScoreFamily
+from .artefact import FILE, read_state, write_state, writing
+from .plan import Plan
+from .probes import Probe, Zero
+from .result import Geometry, exact_geometry
+from .source import Source, prepare
+from .state import State
+
+DEFAULT_TOLERANCE = 0.02
+NAIVE_NETWORKS = 10_000
+CHECKPOINT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an estimate is: networks so far, expected in all, and the last known error."""
+
+    networks: int
+    expected: int | None
+    error: float | None
+
+
+class Options(TypedDict, total=False):
+    """Options of an estimate; all have defaults.
+
+    Attributes:
+        networks: stop after so many networks.
+        tolerance: stop at this whitened error (0.02 unless `networks` is given).
+        probe: where to look; x = 0 by default.
+        estimator: `integrated` (default) or `naive`.
+        weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
+        timesteps: only those from the first up to, but not including, the second.
+        seed: of all random draws, 0 by default.
+        out: directory for the result and for checkpoints; an unfinished run is continued.
+        device: `cpu` (default) or a CUDA device.
+        on_progress: called after each batch.
+    """
+
+    networks: int | None
+    tolerance: float | None
+    probe: Probe
+    estimator: str
+    weighting: str
+    timesteps: tuple[int, int] | None
+    seed: int
+    out: str | Path | None
+    device: str
+    on_progress: Callable[[Progress], None] | None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When to stop: at a number of networks, or at a whitened error."""
+
+    networks: int | None
+    tolerance: float | None
+
+    @classmethod
+    def of(cls, networks: int | None, tolerance: float | None, estimator: str) -> "Goal":
+        """The goal that the options name, or the estimator's default."""
+        if networks is not None and tolerance is not None:
+            raise InputError("give either a number of networks or a tolerance, not both")
+        if networks is not None and networks < FOLDS:
+            raise InputError(f"at least {FOLDS} networks are needed for error bars, got {networks}")
+        if tolerance is not None and not 0 < tolerance < 1:
+            raise InputError(f"the tolerance is a whitened error between 0 and 1, got {tolerance}")
+        if networks is None and tolerance is None:
+            naive = estimator == "naive"
+            return cls(NAIVE_NETWORKS, None) if naive else cls(None, DEFAULT_TOLERANCE)
+        return cls(networks, tolerance)
+
+    @property
+    def allowed_rounding(self) -> float:
+        """Float32 may change the geometry by a tenth of the error aimed at."""
+        return (self.tolerance or DEFAULT_TOLERANCE) / 10
+
+    def batch(self, chunk: int) -> int:
+        """Networks per batch, so that every fold gets some."""
+        return chunk if self.networks is None else max(1, min(chunk, self.networks // FOLDS))
+
+
+def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
+    """Estimate the average geometry of a family of untrained networks (definition 2).
+
+    Raises:
+        InputError: for options that make no sense.
+        NetworkError: for networks that have no geometry, with the reason.
+        ArtefactError: if `out` cannot be written or holds something else.
+    """
+    *_, last = running_estimates(family, **options)
+    return last
+
+
+def running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
+    """Like `estimate_geometry`, but yields estimates as they improve; the last is the result."""
+    estimator = options.get("estimator", "integrated")
+    goal = Goal.of(options.get("networks"), options.get("tolerance"), estimator)
+    report = options.get("on_progress") or (lambda progress: None)
+    source = prepare(
+        family,
+        options.get("probe") or Zero(),
+        estimator=estimator,
+        weighting=options.get("weighting", "score"),
+        timesteps=options.get("timesteps"),
+        seed=options.get("seed", 0),
+        device=options.get("device", "cpu"),
+    )
+    out = options.get("out")
+    if out is None:
+        yield from _estimates(source, goal, None, report)
+    else:
+        with writing(Path(out)):
+            yield from _estimates(source, goal, Path(out), report)
+
+
+def _estimates(
+    source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
+) -> Iterator[Geometry]:
+    started = time.perf_counter()
+    if source.exact is not None:
+        geometry = exact_geometry(source.plan, source.exact, time.perf_counter() - started)
+        if out is not None:
+            _refuse_other(source, out)
+            write_state(out, geometry.plan, geometry.state)
+        yield geometry
+        return
+    source, state = _resume(source, out) or _start(source, goal)
+    spent = state.seconds - started
+
+    def store(finished: bool) -> None:
+        state.seconds, state.finished = spent + time.perf_counter(), finished
+        if out is not None:
+            write_state(out, source.plan, state)
+
+    stored = time.perf_counter()
+    error: float | None = None
+    while goal.networks is None or state.networks < goal.networks:
+        if state.networks >= state.next_check:
+            geometry, error = _look(source, goal, state)
+            if state.networks >= state.next_check:
+                break
+            yield geometry
+        until = min(state.next_check, goal.networks or state.next_check)
+        for moment, count in _batches(source, state, until):
+            state.add(moment, count)
+            report(Progress(state.networks, _expected(goal, state, error), error))
+            if out is not None and time.perf_counter() - stored > CHECKPOINT_SECONDS:
+                store(finished=False)
+                stored = time.perf_counter()
+    store(finished=True)
+    yield Geometry(source.plan, state)
+
+
+def _start(source: Source, goal: Goal) -> tuple[Source, State]:
+    """A fresh run: the plan is completed by batch size and precision."""
+    precision = source.precision(goal.allowed_rounding)
+    batch = goal.batch(source.plan.batch)
+    plan = source.plan.model_copy(update={"batch": batch, "precision": precision})
+    state = State.empty(plan.readout)
+    state.next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
+    return source.with_plan(plan), state
+
+
+def _resume(source: Source, out: Path | None) -> tuple[Source, State] | None:
+    """The run stored in a directory, if it is of the same plan."""
+    if out is None or not (out / FILE).exists():
+        return None
+    _refuse_other(source, out)
+    plan, state = read_state(out)
+    return source.with_plan(plan), state
+
+
+def _refuse_other(source: Source, out: Path) -> None:
+    if (out / FILE).exists() and (different := source.plan.differences(read_state(out)[0])):
+        raise ArtefactError(
+            f"{out} holds another geometry ({'; '.join(different)}): choose another --out or "
+            "delete the directory"
+        )
+
+
+def _expected(goal: Goal, state: State, error: float | None) -> int | None:
+    """Networks at the end, as far as can be told: the error falls as one over their root."""
+    if goal.networks is not None:
+        return goal.networks
+    return None if error is None else max(state.next_check, state.networks)
+
+
+def _look(source: Source, goal: Goal, state: State) -> tuple[Geometry, float | None]:
+    """Look at the error and decide when to look next; `next_check` stays where the goal is met."""
+    geometry = Geometry(source.plan, state.snapshot())
+    error = None
+    if geometry.sampled_all_directions:
+        parts = sectors(geometry.structure, source.plan.symmetries)
+        error = halves_error(*geometry.halves(), parts)
+        if goal.tolerance is not None and error <= goal.tolerance:
+            error = geometry.whitened_error  # without symmetries that the data contradict
+    growth = 2.0
+    if goal.tolerance is not None and error is not None:
+        if error <= goal.tolerance:
+            return geometry, error
+        growth = min(4.0, max(1.1, 1.03 * (error / goal.tolerance) ** 2))
+    state.next_check = _whole_rounds(source.plan, growth * state.networks)
+    return geometry, error
+
+
+def _whole_rounds(plan: Plan, networks: float) -> int:
+    """At least so many networks, the same number in every fold."""
+    round_size = FOLDS * plan.batch
+    return round_size * max(1, math.ceil(networks / round_size))
+
+
+def _batches(source: Source, state: State, until: int) -> Iterator[tuple]:
+    """Moments of the batches from where the state stands, in order, computed ahead in threads."""
+    threads = torch.get_num_threads()
+    on_cpu = source.ensemble.device.type == "cpu"
+    workers = threads if on_cpu and source.plan.batch > 1 else 1
+    prepare_thread = partial(torch.set_num_threads, threads // workers)
+    waiting: deque[tuple[Future, int]] = deque()
+    batch, networks = state.batches, state.networks
+    pool = ThreadPoolExecutor(workers, initializer=prepare_thread)
+    try:
+        while networks < until or waiting:
+            while networks < until and len(waiting) <= workers:
+                count = min(source.plan.batch, until - networks)
+                waiting.append((pool.submit(source.moment, batch, count), count))
+                batch, networks = batch + 1, networks + count
+            future, count = waiting.popleft()
+            yield future.result(), count
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        torch.set_num_threads(threads)

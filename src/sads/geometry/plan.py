@@ -1,0 +1,105 @@
+"""What an estimate estimates: everything that decides its value, and so its identity."""
+
+import hashlib
+import json
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import BaseModel, ConfigDict
+
+from ..errors import InputError
+from ..networks import ScoreFamily, ScoreNetwork
+from ..schedule import Schedule
+from .precision import Precision
+from .readout import ReadOut
+
+ESTIMATORS = ("integrated", "naive")
+
+
+class Plan(BaseModel):
+    """Provenance of a geometry; two runs with equal identities may be continued by each other.
+
+    Attributes:
+        network: name of the family.
+        fingerprint: digest of its parameters' names, shapes and initial distributions.
+        shape: shape of one sample.
+        schedule: kind of the noise schedule.
+        steps: noise levels of the schedule.
+        probe: where the networks are looked at.
+        estimator: `integrated`, `naive` or `closed form`.
+        weighting: `score` or `noise`.
+        timesteps: first timestep and the one after the last.
+        seed: of all random draws.
+        batch: networks evaluated at once.
+        readout: what is accumulated.
+        scale: constant factor of the geometry.
+        precision: in which precision, and why; None for a closed form.
+        symmetries: declared by the architecture and kept by the probe.
+        versions: of the software that made the estimate.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    network: str
+    fingerprint: str
+    shape: tuple[int, ...]
+    schedule: str
+    steps: int
+    probe: str
+    estimator: str
+    weighting: str
+    timesteps: tuple[int, int]
+    seed: int
+    batch: int
+    readout: ReadOut
+    scale: float
+    precision: Precision | None
+    symmetries: tuple[str, ...]
+    versions: dict[str, str]
+
+    def differences(self, other: "Plan") -> list[str]:
+        """What keeps this plan from continuing another one, as `name: theirs, ours`."""
+        own, theirs = self.model_dump(), other.model_dump()
+        same = {"batch", "precision", "versions"}  # taken from the plan that is continued
+        return [
+            f"{name} was {theirs[name]!r}, now {own[name]!r}"
+            for name in own
+            if name not in same and own[name] != theirs[name]
+        ]
+
+
+def timestep_range(timesteps: tuple[int, int] | None, schedule: Schedule) -> tuple[int, int]:
+    """The range of timesteps, checked; all of them by default."""
+    first, end = timesteps or (0, schedule.steps)
+    if not 0 <= first < end <= schedule.steps:
+        raise InputError(
+            f"timesteps are a range A:B with 0 <= A < B <= {schedule.steps}, got {first}:{end}"
+        )
+    return first, end
+
+
+def timestep_distribution(
+    schedule: Schedule, timesteps: tuple[int, int], weighting: str
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
+    """Probability (uniform on the range) and weight of each timestep in definition 2."""
+    first, end = timesteps
+    probabilities = np.zeros(schedule.steps)
+    probabilities[first:end] = 1 / (end - first)
+    return probabilities, schedule.weights(weighting)
+
+
+def fingerprint(family: ScoreFamily, member: Any) -> str:
+    """Digest of what the family's parameters are and how they start."""
+    known = member.distributions() if isinstance(member, ScoreNetwork) else {}
+    rows = [
+        (name, list(p.shape), repr(known.get(name))) for name, p in member.named_parameters()
+    ]
+    text = json.dumps([type(member).__name__, list(family.shape), rows])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def software_versions() -> dict[str, str]:
+    """Versions that can change the numbers."""
+    return {name: version(name) for name in ("sads", "torch", "numpy", "scipy")}

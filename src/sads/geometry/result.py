@@ -1,0 +1,143 @@
+"""The geometry of an architecture: an immutable estimate of G with its error bars.
+
+    G = E_{t, theta, x} [F F^T],      F = -eps_theta(x, t) / sqrt(1 - abar_t)      (definition 2)
+
+G is kept as a small factor and a structure; see `directions.structure`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..directions import Spectrum, Structure, exact_spectrum, sampled_spectrum
+from ..directions.folds import EVERY_OTHER
+from ..directions.symmetry import average, sectors, surviving
+from ..directions.whitening import halves_error
+from .artefact import read_state, write_state, writing
+from .plan import Plan
+from .state import State
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """An estimate of the average geometry.
+
+    Attributes:
+        plan: how it was made.
+        state: sums over networks.
+    """
+
+    plan: Plan
+    state: State
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        return self.plan.shape
+
+    @property
+    def structure(self) -> Structure:
+        """How the factor makes the whole of G."""
+        return self.plan.readout.structure
+
+    @property
+    def networks(self) -> int:
+        """Networks behind the estimate; 0 for a closed form."""
+        return 0 if self.exact else self.state.networks
+
+    @property
+    def exact(self) -> bool:
+        """Whether G is a closed form."""
+        return self.plan.estimator == "closed form"
+
+    def _factor(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "n n"]:
+        return self.plan.scale * self.plan.readout.factor(self.state.mean(which))
+
+    def halves(self) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:
+        """The factor from the even and from the odd folds."""
+        return self._factor(EVERY_OTHER[0]), self._factor(EVERY_OTHER[1])
+
+    @cached_property
+    def folds(self) -> Float[np.ndarray, "K n n"]:
+        """Independent estimates of the factor."""
+        return np.stack([self._factor(np.array([k])) for k in range(len(self.state.counts))])
+
+    @cached_property
+    def symmetries(self) -> tuple[str, ...]:
+        """Declared symmetries that the estimate does not contradict."""
+        if self.exact or not self.plan.symmetries:
+            return self.plan.symmetries
+        return surviving(self.folds, self.structure, self.plan.symmetries)
+
+    @cached_property
+    def factor(self) -> Float[np.ndarray, "n n"]:
+        """The estimate of the small factor, averaged over the symmetries."""
+        raw = self._factor(np.arange(len(self.state.counts)))
+        return average(raw, self.structure, self.symmetries)
+
+    @property
+    def sampled_all_directions(self) -> bool:
+        """Whether there are enough networks to see every direction."""
+        return self.networks * self.plan.readout.rank >= self.structure.rows
+
+    @cached_property
+    def whitened_error(self) -> float | None:
+        """Whitened error of the estimate; None while there are too few networks."""
+        if self.exact:
+            return 0.0
+        if not self.sampled_all_directions:
+            return None
+        return halves_error(*self.halves(), sectors(self.structure, self.symmetries))
+
+    @property
+    def trace(self) -> float:
+        """tr G."""
+        return float(np.trace(self.factor)) * self.structure.copies
+
+    def matvec(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch D"]:
+        """G v, for one or many flattened vectors, without forming G."""
+        return self.structure.apply(self.factor, np.asarray(vectors, dtype=float))
+
+    def matrix(self) -> Float[np.ndarray, "D D"]:
+        """The whole of G."""
+        return self.structure.expand(self.factor)
+
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        if self.exact:
+            return exact_spectrum(self.factor, self.structure, self.symmetries)
+        return sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
+
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues, eigenvectors, bands and certificates; computed once."""
+        return self._spectrum
+
+    def save(self, directory: str | Path) -> None:
+        """Write `geometry.safetensors` into a directory, atomically."""
+        with writing(Path(directory)):
+            write_state(Path(directory), self.plan, self.state)
+
+    def __repr__(self) -> str:
+        error = "exact" if self.exact else f"whitened error {self.whitened_error or float('nan'):.2g}"
+        shape = "x".join(map(str, self.shape))
+        return f"Geometry({self.plan.network}, {shape}, {self.networks} networks, {error})"
+
+
+def load_geometry(directory: str | Path) -> Geometry:
+    """Load a geometry from a directory that `--out` or `Geometry.save` wrote.
+
+    Raises:
+        ArtefactError: if there is none, or it is truncated, foreign or corrupt.
+    """
+    return Geometry(*read_state(Path(directory)))
+
+
+def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:
+    """A geometry without error, from a closed form; the factor is all there is."""
+    state = State(factor[None], np.ones(1, dtype=np.int64), seconds=seconds, finished=True)
+    return Geometry(plan, state)
+
+

@@ -1,0 +1,57 @@
+"""The linear score network of theorem 1: F(x) = Phi Theta x with Phi fixed.
+
+With independent zero-mean entries of Theta its geometry is proportional to Phi Phi^T under
+every probe, so the eigenvalues are known exactly.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError
+from .base import ScoreNetwork
+
+
+class Linear(ScoreNetwork):
+    """Phi Theta on flattened input; Phi = U diag(sqrt(lambda)) with U a seeded rotation.
+
+    Args:
+        shape: any shape; D is its product.
+        eigenvalues: of Phi Phi^T, D of them; by default D, D - 1, ..., 1.
+        rotation: seed of U; 0 is the identity.
+    """
+
+    phi: Tensor
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        *,
+        eigenvalues: Sequence[float] | None = None,
+        rotation: int = 0,
+    ):
+        super().__init__(shape)
+        size = self.size
+        values = np.arange(size, 0, -1.0) if eigenvalues is None else np.asarray(eigenvalues, float)
+        if values.shape != (size,) or (values < 0).any():
+            raise InputError(
+                f"a linear network on {size} entries needs {size} non-negative eigenvalues, "
+                f"got {values.size}"
+            )
+        basis = np.eye(size)
+        if rotation:
+            normal = np.random.default_rng(rotation).standard_normal((size, size))
+            basis = np.linalg.qr(normal)[0]
+        self.register_buffer("phi", torch.from_numpy(basis * np.sqrt(values)).float())
+        self.head = nn.Linear(size, size, bias=False)
+        self.reset()
+
+    def features(self, x: Tensor, t: Tensor) -> Tensor:
+        """The flattened input, (N, *shape) to (N, D)."""
+        return x.flatten(1)
+
+    def arrange(self, z: Tensor) -> Tensor:
+        """Phi z, back in shape."""
+        return (z @ self.phi.T).view(-1, *self.shape)

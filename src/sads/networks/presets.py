@@ -1,0 +1,109 @@
+"""Named networks with the hyperparameters of the paper's table 1, and small ones for comparison.
+
+The channel multipliers of table 1 get one extra leading 1: "1, 1" there is (1, 1, 1) here.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from ..errors import InputError
+from ..schedule import Schedule
+from .base import ScoreNetwork
+from .cnn import CNN
+from .dit import DiT
+from .family import ScoreFamily
+from .linear import Linear
+from .mlp import MLP
+from .unet import UNet
+
+
+@dataclass(frozen=True)
+class Training:
+    """How table 1 trains a network."""
+
+    batch_size: int
+    iterations: int
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A network class with its default shape, fields and training."""
+
+    network: type[ScoreNetwork]
+    shape: tuple[int, ...]
+    fields: Mapping[str, Any]
+    training: Training
+
+
+def _preset(network: type[ScoreNetwork], shape: tuple[int, ...], training: Training, **fields: Any):
+    return Preset(network, shape, MappingProxyType(fields), training)
+
+
+_RANK_ONE = Training(1000, 2_000, 1e-4)
+_LEVELS_3, _LEVELS_4 = (1, 1, 1), (1, 1, 1, 1)
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "iddpm-16": _preset(UNet, (1, 16, 16), _RANK_ONE, mults=_LEVELS_3, depth=1),
+        "iddpm-mnist": _preset(
+            UNet, (1, 28, 28), Training(500, 100_000, 1e-3), mults=_LEVELS_3, depth=2
+        ),
+        "iddpm-celeba": _preset(
+            UNet, (1, 56, 56), Training(500, 100_000, 1e-3), mults=_LEVELS_4, depth=2
+        ),
+        "iddpm-cifar10": _preset(
+            UNet, (3, 32, 32), Training(500, 200_000, 1e-3), mults=_LEVELS_4, depth=2
+        ),
+        "iddpm-1d": _preset(UNet, (1, 64), _RANK_ONE, mults=_LEVELS_3, depth=1),
+        "dit-2": _preset(DiT, (1, 16, 16), _RANK_ONE, patch=2),
+        "dit-4": _preset(DiT, (1, 16, 16), Training(1000, 4_000, 1e-4), patch=4),
+        "mlp": _preset(MLP, (1, 16, 16), _RANK_ONE),
+        "cnn": _preset(CNN, (1, 16, 16), _RANK_ONE),
+        "linear": _preset(Linear, (5,), _RANK_ONE),
+    }
+)
+
+
+def preset_family(
+    name: str,
+    *,
+    shape: tuple[int, ...] | None = None,
+    schedule: Schedule | None = None,
+    **fields: Any,
+) -> ScoreFamily:
+    """The family of a preset, with some of its fields or its shape replaced.
+
+    >>> preset_family("iddpm-16", resampling="area").shape
+    (1, 16, 16)
+
+    Raises:
+        InputError: for an unknown preset or field, or a value the network cannot take.
+    """
+    if name not in PRESETS:
+        raise InputError(f"unknown network {name!r}{_suggest(name, PRESETS)}")
+    preset = PRESETS[name]
+    known = [p for p in inspect.signature(preset.network).parameters if p != "shape"]
+    for field in fields:
+        if field not in known:
+            raise InputError(f"{name} has no field {field!r}{_suggest(field, known)}")
+    shape = preset.shape if shape is None else shape
+    factory = partial(preset.network, shape, **{**preset.fields, **fields})
+    family = ScoreFamily(factory, shape, schedule or Schedule(), _spell(name, fields))
+    factory()  # a shape or field the network cannot take is refused here
+    return family
+
+
+def _spell(name: str, fields: Mapping[str, Any]) -> str:
+    return ",".join([name, *(f"{k}={v}" for k, v in fields.items())])
+
+
+def _suggest(name: str, known: Any) -> str:
+    close = get_close_matches(name, list(known), n=1)
+    listed = ", ".join(known)
+    return f": did you mean {close[0]!r}? Known: {listed}" if close else f": expected one of {listed}"

@@ -1,0 +1,177 @@
+"""The improved-DDPM U-Net in one or two dimensions.
+
+Residual blocks at each resolution level, skip connections by concatenation, one attention block
+in the middle, additive time embedding. Convolutions pad with zeros. No layer is initialised to
+zero unless `zero_init` is set: with a zero last layer the geometry is zero.
+"""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..errors import InputError
+from .base import ScoreNetwork
+from .initialisation import Constant, Distribution, default_distributions
+from .layers import (
+    CONVOLUTIONS,
+    Downsample,
+    GroupNorm,
+    SelfAttention,
+    Upsample,
+    timestep_embedding,
+)
+
+
+class ResidualBlock(nn.Module):
+    """Norm, SiLU, convolution, twice, with the time embedding added in between."""
+
+    def __init__(self, width_in: int, width_out: int, *, time_width: int, dims: int, groups: int):
+        super().__init__()
+        conv = CONVOLUTIONS[dims]
+        self.norm_in = GroupNorm(groups, width_in)
+        self.conv_in = conv(width_in, width_out, 3, padding=1)
+        self.time = nn.Linear(time_width, width_out)
+        self.norm_out = GroupNorm(groups, width_out)
+        self.conv_out = conv(width_out, width_out, 3, padding=1)
+        self.skip = nn.Identity() if width_in == width_out else conv(width_in, width_out, 1)
+
+    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
+        """Map x (N, width_in, *S) and embedding (N, time_width) to (N, width_out, *S)."""
+        h = self.conv_in(F.silu(self.norm_in(x)))
+        shift = self.time(F.silu(embedding))
+        h = h + shift.view(*shift.shape, *(1,) * (x.ndim - 2))
+        h = self.conv_out(F.silu(self.norm_out(h)))
+        return self.skip(x) + h
+
+
+class UNet(ScoreNetwork):
+    """Noise-predicting U-Net.
+
+    Args:
+        shape: (C, H, W) or (C, length); sizes divisible by 2^(levels - 1).
+        channels: width of the first level.
+        mults: width multiplier of each resolution level.
+        depth: residual blocks per level.
+        heads: attention heads of the middle block.
+        groups: groups of every normalisation.
+        resampling: `nearest` or `area`.
+        zero_init: zero the last convolution of each residual block, the attention's projection
+            and the read-out, as upstream does.
+    """
+
+    readout = "convolution"
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        *,
+        channels: int = 32,
+        mults: Sequence[int] = (1, 1, 1),
+        depth: int = 1,
+        heads: int = 4,
+        groups: int = 32,
+        resampling: str = "nearest",
+        zero_init: bool = False,
+    ):
+        super().__init__(shape)
+        self._check(channels, mults, depth, heads, groups, resampling)
+        dims = len(self.shape) - 1
+        time_width = 4 * channels
+        self.channels = channels
+        self.resampling = resampling
+        self.zero_init = zero_init
+        self.time = nn.Sequential(
+            nn.Linear(channels, time_width), nn.SiLU(), nn.Linear(time_width, time_width)
+        )
+
+        def block(width_in: int, width_out: int) -> ResidualBlock:
+            return ResidualBlock(
+                width_in, width_out, time_width=time_width, dims=dims, groups=groups
+            )
+
+        conv = CONVOLUTIONS[dims]
+        width = channels * mults[0]
+        self.stem = conv(self.shape[0], width, 3, padding=1)
+        widths = [width]
+        self.down = nn.ModuleList()
+        for level, mult in enumerate(mults):
+            for _ in range(depth):
+                self.down.append(block(width, channels * mult))
+                width = channels * mult
+                widths.append(width)
+            if level < len(mults) - 1:
+                self.down.append(Downsample(width, dims=dims, resampling=resampling))
+                widths.append(width)
+        self.middle_in = block(width, width)
+        self.attention = SelfAttention(width, heads=heads, groups=groups)
+        self.middle_out = block(width, width)
+        self.up = nn.ModuleList()
+        for level, mult in reversed(list(enumerate(mults))):
+            for _ in range(depth + 1):
+                self.up.append(block(width + widths.pop(), channels * mult))
+                width = channels * mult
+            if level > 0:
+                self.up.append(Upsample(width, dims=dims))
+        self.norm = GroupNorm(groups, width)
+        self.head = conv(width, self.shape[0], 3, padding=1)
+        self.reset()
+
+    def _check(
+        self,
+        channels: int,
+        mults: Sequence[int],
+        depth: int,
+        heads: int,
+        groups: int,
+        resampling: str,
+    ) -> None:
+        if resampling not in ("nearest", "area"):
+            raise InputError(f"unknown resampling {resampling!r}: expected nearest or area")
+        if len(self.shape) not in (2, 3):
+            raise InputError(f"a U-Net takes CxHxW or CxL, got {len(self.shape)} sizes")
+        if min(channels, depth, heads, groups, *mults) < 1:
+            raise InputError("channels, mults, depth, heads and groups of a U-Net start at 1")
+        for width in {channels * m for m in mults}:
+            if width % groups or width % heads or channels % 2:
+                raise InputError(
+                    f"a U-Net's widths must be even and divisible by its {groups} groups and "
+                    f"{heads} heads, got {width}: change channels, mults, groups or heads"
+                )
+        factor = 2 ** (len(mults) - 1)
+        if any(n % factor for n in self.shape[1:]):
+            sizes = "x".join(map(str, self.shape[1:]))
+            raise InputError(
+                f"{sizes} cannot be halved {len(mults) - 1} times: {len(mults)} levels need "
+                f"sizes divisible by {factor}; pad or resize the data, or pass fewer mults"
+            )
+
+    def features(self, x: Tensor, t: Tensor) -> Tensor:
+        """What the last convolution reads: (N, C, *S), (N,) to (N, width, *S)."""
+        embedding = self.time(timestep_embedding(t.to(x.dtype), self.channels))
+        h = self.stem(x)
+        skips = [h]
+        for layer in self.down:
+            h = layer(h, embedding) if isinstance(layer, ResidualBlock) else layer(h)
+            skips.append(h)
+        h = self.middle_out(self.attention(self.middle_in(h, embedding)), embedding)
+        for layer in self.up:
+            if isinstance(layer, ResidualBlock):
+                h = layer(torch.cat([h, skips.pop()], dim=1), embedding)
+            else:
+                h = layer(h)
+        return F.silu(self.norm(h))
+
+    def distributions(self) -> dict[str, Distribution]:
+        """PyTorch's defaults; with `zero_init`, zero where upstream's `zero_module` stands."""
+        found = default_distributions(self)
+        if self.zero_init:
+            zeroed = ("conv_out.", "attention.proj.", "head.")
+            found |= {n: Constant(0.0) for n in found if any(z in n for z in zeroed)}
+        return found
+
+    @property
+    def symmetries(self) -> tuple[str, ...]:
+        """Stride-2 convolutions see left and right differently, area averages do not."""
+        return ("flip", "transpose") if self.resampling == "area" else ("transpose",)
