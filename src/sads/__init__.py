@@ -1,0 +1,61 @@
+"""sads: which data directions will a score network model well? The answer before training.
+
+>>> import sads
+>>> geometry = sads.estimate_geometry("dit-2")
+>>> geometry.spectrum().bands[0].width
+4
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .api import estimate_geometry, network, running_estimates
+    from .directions import Band, SADs, Spectrum, windowed_similarity
+    from .errors import ArtefactError, InputError, NetworkError, SadsError
+    from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
+    from .networks import ScoreFamily
+    from .schedule import Schedule
+
+# Names are imported when they are first used: torch takes seconds to load.
+_HOMES = {
+    "api": ("estimate_geometry", "network", "running_estimates"),
+    "directions": ("Band", "SADs", "Spectrum", "windowed_similarity"),
+    "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
+    "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
+    "networks": ("ScoreFamily",),
+    "schedule": ("Schedule",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ArtefactError",
+    "Band",
+    "Forward",
+    "Gaussian",
+    "Geometry",
+    "InputError",
+    "NetworkError",
+    "Point",
+    "SADs",
+    "SadsError",
+    "Schedule",
+    "ScoreFamily",
+    "Spectrum",
+    "Zero",
+    "estimate_geometry",
+    "load_geometry",
+    "network",
+    "running_estimates",
+    "windowed_similarity",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'sads' has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

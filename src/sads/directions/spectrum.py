@@ -1,7 +1,7 @@
 """The eigenvalues and eigenvectors of a geometry, with errors, bands and certificates.
 
 *Eigenvalues.* The largest eigenvalues of a noisy matrix are too large and the smallest too small:
-to second order the bias of lambda_i is +b_i with b_i = sum_j Var(u_i^T G u_j) / (lambda_i - lambda_j).
+to second order the bias of lambda_i is +b_i, b_i = sum_j Var(u_i^T G u_j) / (lambda_i - lambda_j).
 The quadratic form of an *independent* estimate in the same eigenvectors is biased by -b_i. The mean
 of both, with eigenvectors of half A,
 
@@ -10,13 +10,14 @@ of both, with eigenvectors of half A,
 has neither. It is averaged over the halves of all certifying splits. Where sampling leaves the
 order undecided, isotonic regression makes the values descend.
 
-*Standard errors* come from the spread of u_i^T F_k u_i over the folds, with the pooled u_i; they have
-`FOLDS` - 1 degrees of freedom, so a 95 % interval is 2.2 standard errors wide on either side.
+*Standard errors* come from the spread of u_i^T F_k u_i over the folds, with the pooled u_i; they
+have `FOLDS` - 1 degrees of freedom, so a 95 % interval is 2.2 standard errors on either side.
 
 *Order.* u_1 has the largest eigenvalue. The score anisotropy directions (SADs) are the same vectors
 in ascending order: what is modelled best comes first (conjecture 1).
 """
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,7 +31,7 @@ from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
 
-DEGENERATE = 1e-9  # exact eigenvalues closer than this fraction of the largest are one level
+DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest are equal
 # A certifying fold weighs 3/32 and a grouping fold 2/32 in an eigenvalue, not 1/12 each.
 UNEVEN = 1.0155
 
@@ -179,9 +180,7 @@ def _assemble(
     structure: Structure,
 ) -> Spectrum:
     def in_order(by_sector: list[np.ndarray]) -> np.ndarray:
-        return np.array(
-            [by_sector[s][r] for s, r in zip(levels.sector, levels.rank, strict=True)]
-        )
+        return np.array([by_sector[s][r] for s, r in zip(levels.sector, levels.rank, strict=True)])
 
     fitted = isotonic_regression(
         in_order(values), weights=levels.multiplicity.astype(float), increasing=False
@@ -221,7 +220,7 @@ def exact_spectrum(
     edges = np.concatenate([[0], breaks, [len(values)]]) * structure.copies
     bands = tuple(
         Band(int(a), int(b) - 1, 1.0, 0.0, True, bool(values[a // structure.copies] == 0), True)
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in itertools.pairwise(edges)
     )
     return Spectrum(structure, values, np.zeros_like(values), _orient(columns), bands)
 
@@ -233,5 +232,3 @@ def _orient(vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
     preference = np.abs(vectors) * (1 - 1e-6 * np.arange(len(vectors)) / len(vectors))[:, None]
     peak = np.take_along_axis(vectors, preference.argmax(axis=0)[None], axis=0)
     return vectors * np.where(peak < 0, -1.0, 1.0)
-
-

@@ -16,12 +16,15 @@ under all sign patterns. A true symmetry is rejected with probability below `VET
 
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
 from .structure import Structure
+
+Basis = Any  # scipy.sparse.csr_matrix with orthonormal columns; scipy ships no types for it
 
 VETO_LEVEL = 0.001
 
@@ -56,7 +59,7 @@ class Sector:
         images: orthonormal bases (n, size), one for each copy of the sector; G acts alike on all.
     """
 
-    images: tuple[sparse.csr_matrix, ...]
+    images: tuple[Basis, ...]
 
     @property
     def size(self) -> int:
@@ -77,7 +80,7 @@ def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
     """Split the factor's rows into the sectors of the named symmetries."""
     flips = reflections(structure, "flip") if "flip" in names else []
     transposes = reflections(structure, "transpose") if "transpose" in names else []
-    bases = [sparse.identity(structure.rows, format="csr")]
+    bases: list[Basis] = [sparse.identity(structure.rows, format="csr")]
     for flip in flips:
         bases = [half for basis in bases for half in _split(basis, flip) if half.shape[1]]
     if not transposes:
@@ -93,9 +96,11 @@ def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
     return found
 
 
-def _split(basis: sparse.csr_matrix, reflection: Int[np.ndarray, " n"]) -> list[sparse.csr_matrix]:
+def _split(basis: Basis, reflection: Int[np.ndarray, " n"]) -> list[Basis]:
     """The even and the odd part of a subspace that the reflection maps to itself."""
-    action = sparse.coo_matrix(basis.T @ basis[reflection])  # a signed permutation, an involution
+    action: Any = sparse.coo_matrix(
+        basis.T @ basis[reflection]
+    )  # a signed permutation, an involution
     target = np.empty(basis.shape[1], dtype=int)
     sign = np.empty(basis.shape[1])
     target[action.col] = action.row
@@ -151,4 +156,3 @@ def _sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
     """All sign patterns up to a global sign."""
     patterns = np.array(list(product((1.0, -1.0), repeat=count - 1)))
     return np.hstack([np.ones((len(patterns), 1)), patterns])
-

@@ -1,4 +1,4 @@
-"""The average geometry of untrained score networks: probes, estimators, closed forms, the result."""
+"""The average geometry of untrained networks: probes, estimators, closed forms, the result."""
 
 from .estimate import Goal, Options, Progress, estimate_geometry, running_estimates
 from .probes import Forward, Gaussian, Point, Probe, Zero

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ..errors import InputError, NetworkError
 from ..networks import ScoreFamily
 from .ensemble import BuiltEnsemble
-from .probes import Probe, Zero
+from .probes import Probe
 
 TRIED = 2
 
@@ -25,32 +25,33 @@ def check_family(family: ScoreFamily, probe: Probe, seed: int) -> nn.Module:
     builder = BuiltEnsemble(family, torch.device("cpu"))
     t = rng.integers(family.schedule.steps, size=TRIED)
     x = probe.draw(t, family.shape, family.schedule, rng)
-    member: nn.Module | None = None
-    zero = True
-    for i in range(TRIED):
-        member = _build(builder, int(rng.integers(2**62)))
-        output = _call(member, x[i : i + 1], t[i : i + 1])
-        _check_output(output, family)
-        if not torch.equal(output, _call(member, x[i : i + 1], t[i : i + 1])):
+    members = [_build(builder, int(rng.integers(2**62))) for _ in range(TRIED)]
+    for i, member in enumerate(members):
+        _check_output(_call(member, x[i : i + 1], t[i : i + 1]), family)
+        if not torch.equal(*(_call(member, x[i : i + 1], t[i : i + 1]) for _ in range(2))):
             raise NetworkError(
                 f"{family.name} gives two different outputs for one input in eval mode: switch off "
                 "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
             )
-        zero &= bool((output == 0).all())
-    if zero or member is None:
-        raise NetworkError(zero_output(family, probe))
-    return member
+    if all(_is_zero(member, x[i : i + 1], t[i : i + 1]) for i, member in enumerate(members)):
+        raise NetworkError(_why_zero(family, members[0], probe, t[:1]))
+    return members[0]
 
 
-def zero_output(family: ScoreFamily, probe: Probe) -> str:
+def _is_zero(member: nn.Module, x: Tensor, t: np.ndarray) -> bool:
+    return bool((_call(member, x, t) == 0).all())
+
+
+def _why_zero(family: ScoreFamily, member: nn.Module, probe: Probe, t: np.ndarray) -> str:
     """Why there is no geometry, and what to do."""
-    remedy = (
-        "its last layer is probably initialised to zero, so the geometry is zero and has no "
-        "directions: initialise that layer by its default (zero_init=false for our networks)"
+    where = f"{family.name} outputs exactly zero at the probe {probe.describe()}, so its geometry"
+    noise = torch.randn(1, *family.shape, generator=torch.Generator().manual_seed(0))
+    if not _is_zero(member, noise, t):
+        return f"{where} there is zero: probe elsewhere, for example --probe gaussian:1"
+    return (
+        f"{where} is zero and has no directions: its last layer is initialised to zero; give that "
+        "layer its default initialisation (zero_init=false for the networks of sads)"
     )
-    if isinstance(probe, Zero):
-        remedy += ", or probe elsewhere if zero input gives zero output (--probe gaussian:1)"
-    return f"{family.name} outputs exactly zero at the probe {probe.describe()}: {remedy}"
 
 
 def _build(builder: BuiltEnsemble, seed: int) -> nn.Module:

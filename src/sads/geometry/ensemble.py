@@ -80,7 +80,9 @@ class DrawnEnsemble:
 
     def _member(self, dtype: torch.dtype) -> tuple[nn.Module, dict[str, Tensor]]:
         """A template of this thread's own: `functional_call` swaps parameters in place."""
-        cache = self._local.__dict__
+        if not hasattr(self._local, "members"):
+            self._local.members = {}
+        cache = self._local.members
         if dtype not in cache:
             module = copy.deepcopy(self.template).to(dtype)
             constants = {

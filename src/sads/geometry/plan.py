@@ -93,9 +93,7 @@ def timestep_distribution(
 def fingerprint(family: ScoreFamily, member: Any) -> str:
     """Digest of what the family's parameters are and how they start."""
     known = member.distributions() if isinstance(member, ScoreNetwork) else {}
-    rows = [
-        (name, list(p.shape), repr(known.get(name))) for name, p in member.named_parameters()
-    ]
+    rows = [(name, list(p.shape), repr(known.get(name))) for name, p in member.named_parameters()]
     text = json.dumps([type(member).__name__, list(family.shape), rows])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

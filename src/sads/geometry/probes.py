@@ -44,7 +44,9 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         if not 0 < self.std < float("inf"):
-            raise InputError(f"a Gaussian probe needs a positive standard deviation, got {self.std}")
+            raise InputError(
+                f"a Gaussian probe needs a positive standard deviation, got {self.std}"
+            )
 
     def describe(self) -> str:
         return f"gaussian:{self.std:g}"
@@ -82,7 +84,9 @@ class Point:
         rng: np.random.Generator,
     ) -> Float[Tensor, "N ..."]:
         if self.x.shape != shape:
-            raise InputError(f"the probe's point has shape {self.x.shape}, the network takes {shape}")
+            raise InputError(
+                f"the probe's point has shape {self.x.shape}, the network takes {shape}"
+            )
         return torch.from_numpy(self.x.astype(np.float32)).expand(len(t), *shape)
 
 

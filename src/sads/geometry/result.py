@@ -94,7 +94,7 @@ class Geometry:
 
     @property
     def trace(self) -> float:
-        """tr G."""
+        """Tr G."""
         return float(np.trace(self.factor)) * self.structure.copies
 
     def matvec(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch D"]:
@@ -121,7 +121,9 @@ class Geometry:
             write_state(Path(directory), self.plan, self.state)
 
     def __repr__(self) -> str:
-        error = "exact" if self.exact else f"whitened error {self.whitened_error or float('nan'):.2g}"
+        error = (
+            "exact" if self.exact else f"whitened error {self.whitened_error or float('nan'):.2g}"
+        )
         shape = "x".join(map(str, self.shape))
         return f"Geometry({self.plan.network}, {shape}, {self.networks} networks, {error})"
 
@@ -139,5 +141,3 @@ def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float)
     """A geometry without error, from a closed form; the factor is all there is."""
     state = State(factor[None], np.ones(1, dtype=np.int64), seconds=seconds, finished=True)
     return Geometry(plan, state)
-
-

@@ -3,8 +3,8 @@
 Two estimators of one quantity, G = E_t[w_t E[eps eps^T]]:
 
 - `naive`, the paper's: t uniform, one outer product w_t eps eps^T per network.
-- `integrated`: t drawn in proportion to w_t, which makes the weight constant, c = E_t[w_t]; the last
-  layer integrated exactly (`readout`); many networks at once (`ensemble`); averaged over the
+- `integrated`: t drawn in proportion to w_t, which makes the weight constant, c = E_t[w_t]; the
+  last layer integrated exactly (`readout`); many networks at once (`ensemble`); averaged over the
   symmetries that the architecture declares and the data do not veto.
 """
 
@@ -116,7 +116,10 @@ def prepare(
             exact = closed_form_factor(member, probe, family.schedule, probabilities, weights)
         # Drawn in proportion to the weight, which then is the constant c = E_t[w_t].
         constant = float(probabilities @ weights)
-        scale, proposal = (1.0 if exact is not None else constant), probabilities * weights / constant
+        scale, proposal = (
+            (1.0 if exact is not None else constant),
+            probabilities * weights / constant,
+        )
         weights = np.ones_like(weights)
     readout = _readout(family, member, integrated, exact is not None)
     ensemble = _ensemble(family, member, readout, target)

@@ -1,5 +1,6 @@
 """A plain convolutional network: one resolution, zero padding, no normalisation."""
 
+import itertools
 from collections.abc import Sequence
 
 import torch.nn.functional as F
@@ -31,9 +32,7 @@ class CNN(ScoreNetwork):
         conv = CONVOLUTIONS[len(self.shape) - 1]
         widths = [self.shape[0]] + [width] * depth
         self.width = width
-        self.layers = nn.ModuleList(
-            conv(a, b, 3, padding=1) for a, b in zip(widths[:-1], widths[1:], strict=True)
-        )
+        self.layers = nn.ModuleList(conv(a, b, 3, padding=1) for a, b in itertools.pairwise(widths))
         self.times = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
         self.head = conv(width, self.shape[0], 3, padding=1)
         self.reset()

@@ -37,7 +37,7 @@ def sincos_positions(width: int, rows: int, columns: int) -> Tensor:
 
 
 def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """x (N, T, W) scaled and shifted by (N, W)."""
+    """Scale and shift x (N, T, W) by (N, W)."""
     return x * (1 + scale[:, None]) + shift[:, None]
 
 
@@ -107,7 +107,7 @@ class DiT(ScoreNetwork):
         channels, height, breadth = self.shape
         if width % 4 or width % heads:
             raise InputError(
-                f"the width of a DiT must be divisible by 4 and by its heads, got {width} and {heads}"
+                f"the width of a DiT must be divisible by 4 and by its {heads} heads, got {width}"
             )
         self.patch = patch
         self.zero_init = zero_init

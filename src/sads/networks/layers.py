@@ -34,10 +34,10 @@ class GroupNorm(nn.GroupNorm):
     U-Net is constant, and four such norms in a row turn float32 rounding into the output.
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalise x of shape (N, C, *spatial)."""
-        grouped = x.unflatten(1, (self.num_groups, -1)).flatten(2)
-        shifted = (grouped - grouped[..., :1]).view(x.shape)
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        """Normalise an input of shape (N, C, *spatial)."""
+        grouped = input.unflatten(1, (self.num_groups, -1)).flatten(2)
+        shifted = (grouped - grouped[..., :1]).view(input.shape)
         return F.group_norm(shifted, self.num_groups, self.weight, self.bias, self.eps)
 
 

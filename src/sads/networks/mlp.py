@@ -1,5 +1,6 @@
 """A multilayer perceptron on flattened input. With a linear read-out its geometry is isotropic."""
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -27,9 +28,7 @@ class MLP(ScoreNetwork):
     def __init__(self, shape: Sequence[int], *, width: int = 256, depth: int = 3):
         super().__init__(shape)
         widths = [math.prod(self.shape) + TIME_FEATURES] + [width] * depth
-        self.hidden = nn.ModuleList(
-            nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True)
-        )
+        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.head = nn.Linear(width, math.prod(self.shape))
         self.reset()
 

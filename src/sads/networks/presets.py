@@ -106,4 +106,6 @@ def _spell(name: str, fields: Mapping[str, Any]) -> str:
 def _suggest(name: str, known: Any) -> str:
     close = get_close_matches(name, list(known), n=1)
     listed = ", ".join(known)
-    return f": did you mean {close[0]!r}? Known: {listed}" if close else f": expected one of {listed}"
+    return (
+        f": did you mean {close[0]!r}? Known: {listed}" if close else f": expected one of {listed}"
+    )

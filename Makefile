@@ -1,0 +1,43 @@
+# Two commands do all set-up on a machine with Python 3.11 and make: `make demo` and `make test`.
+PYTHON ?= python3.11
+BIN := .venv/bin
+STAMP := .venv/.installed
+DOCS_STAMP := .venv/.installed-docs
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# One torch thread per test process; two processes on two cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
+
+.PHONY: demo test test-all check bench docs clean
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) --editable '.[dev]'
+	touch $@
+
+$(DOCS_STAMP): $(STAMP)
+	$(INSTALL) --editable '.[docs]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP)
+	$(PYTEST)
+
+test-all: $(STAMP)
+	$(PYTEST) -m ''
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/geometry.py
+
+docs: $(DOCS_STAMP)
+	$(BIN)/zensical build --strict --clean
+
+clean:
+	rm -rf .venv demo site

@@ -1,0 +1,49 @@
+"""The command line: one module per command, no logic of its own.
+
+Errors that the user can mend are one line on standard error and exit code 2; `--debug` anywhere
+shows the traceback.
+"""
+
+import sys
+from importlib.metadata import version
+
+from cyclopts import App, CycloptsError
+
+from ..errors import SadsError
+from .directions import directions
+from .geometry import geometry
+
+app = App(
+    name="sads",
+    help="Which data directions will a score network model well? The answer before training.",
+    version=lambda: version("sads"),
+    help_format="markdown",
+    help_epilogue="`--debug` shows the traceback of an error. Example: `sads geometry iddpm-16`",
+)
+app.command(geometry)
+app.command(directions)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    tokens = sys.argv[1:]
+    debug = "--debug" in tokens
+    tokens = [word for word in tokens if word != "--debug"]
+    try:
+        app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    except KeyboardInterrupt:
+        print("sads: interrupted; run the same command again to go on", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output went away
+        sys.stderr.close()
+        sys.exit(1)
+    except (SadsError, CycloptsError, OSError) as error:
+        if debug:
+            raise
+        print(f"sads: error: {one_line(error)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def one_line(error: Exception) -> str:
+    """The message of an error without line breaks."""
+    return " ".join(str(error).split()) or type(error).__name__

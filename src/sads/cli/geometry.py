@@ -1,0 +1,69 @@
+"""`sads geometry`: estimate the geometry of an architecture."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def geometry(
+    network: str,
+    *,
+    shape: str | None = None,
+    networks: int | None = None,
+    tolerance: float | None = None,
+    probe: str = "zero",
+    estimator: Literal["integrated", "naive"] = "integrated",
+    weighting: Literal["score", "noise"] = "score",
+    timesteps: str | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    device: str = "cpu",
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Estimate which directions an untrained architecture will model well.
+
+    Example: `sads geometry iddpm-16 --tolerance 0.01 --out runs/iddpm-16`
+
+    Args:
+        network: a preset with optional fields (`iddpm-16`, `iddpm-16,resampling=area,groups=8`),
+            `FILE.py:factory` or `package.module:factory`.
+        shape: shape of one sample, CxHxW; presets have their own.
+        networks: stop after so many networks.
+        tolerance: stop at this whitened error; 0.02 unless networks are given.
+        probe: where to look: `zero`, `gaussian:STD`, `point:FILE.npy` or `forward:DATA`.
+        estimator: `integrated` is thousands of times cheaper than `naive`, the paper's.
+        weighting: `score` as in the paper, `noise` to count every timestep alike.
+        timesteps: only timesteps A to B-1, as `A:B`; 0 is the least noisy.
+        seed: of all random draws.
+        out: directory for the result; an interrupted run is continued from there.
+        device: `cpu` or `cuda`.
+        json: print the result as one JSON object.
+    """
+    from .. import api
+    from ..geometry.summary import sentences, summary
+    from ..specs import parse_timesteps
+    from .progress import networks_bar
+
+    with networks_bar(network) as report:
+        found = api.estimate_geometry(
+            network,
+            shape=shape,
+            probe=probe,
+            networks=networks,
+            tolerance=tolerance,
+            estimator=estimator,
+            weighting=weighting,
+            timesteps=parse_timesteps(timesteps) if timesteps else None,
+            seed=seed,
+            out=out,
+            device=device,
+            on_progress=report,
+        )
+    if json:
+        print(jsonlib.dumps(summary(found)))
+        return
+    print("\n".join(sentences(found)))
+    if out is not None:
+        print(f"Saved in {out}. See it: sads directions {out} --png directions.png")

@@ -1,0 +1,124 @@
+"""Spectrum, eigenvectors and their DFT energy, laid out as in figure 6 of the paper."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..directions import Band, Spectrum
+
+SHOWN = 9
+CERTIFIED, UNCERTIFIED, ACCENT = "#0072B2", "#D55E00", "#333333"  # colour-blind safe
+
+
+def shown_indices(size: int, count: int = SHOWN) -> list[int]:
+    """First, last and evenly spaced indices; at D = 256 those of figure 6.
+
+    >>> shown_indices(256)
+    [0, 31, 63, 95, 127, 159, 191, 223, 255]
+    """
+    count = min(count, size)
+    steps = max(1, count - 1)
+    return [0] + [size * i // steps - 1 for i in range(1, count)]
+
+
+def draw_directions(spectrum: Spectrum, title: str) -> Figure:
+    """The figure for one spectrum."""
+    size = spectrum.structure.size
+    indices = shown_indices(size)
+    figure = Figure(figsize=(9.5, 6.2), layout="constrained")
+    upper, lower = np.asarray(figure.subfigures(2, 1, height_ratios=[1.35, 1]))
+    axes = upper.subplots()
+    _draw_spectrum(axes, spectrum, indices)
+    axes.set_title(title, fontsize=11)
+    pictures = lower.subplots(2, len(indices), squeeze=False)
+    for column, index in enumerate(indices):
+        vector = spectrum.vector(index).reshape(spectrum.structure.shape)
+        _picture(pictures[0, column], loudest(vector), "RdBu_r", signed=True)
+        _picture(pictures[1, column], dft_energy(loudest(vector)), "magma", signed=False)
+        pictures[0, column].set_title(
+            f"$u_{{{index + 1}}}$\n{_mark(spectrum.band_of(index))}", fontsize=8
+        )
+    pictures[0, 0].set_ylabel("eigenvector", fontsize=8)
+    pictures[1, 0].set_ylabel("DFT energy", fontsize=8)
+    return figure
+
+
+def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
+    values = spectrum.eigenvalues / spectrum.eigenvalues[0]
+    errors = spectrum.eigenvalue_errors / spectrum.eigenvalues[0]
+    positive = values[values > 0]
+    index = np.arange(len(values))
+    for band in spectrum.bands:
+        part = slice(band.first, band.last + 1)
+        if band.null:
+            axes.axvspan(band.first - 0.5, band.last + 0.5, color="0.9", zorder=0)
+            middle = (band.first + band.last) / 2
+            axes.text(
+                middle,
+                0.5,
+                f"null space ({band.width})",
+                ha="center",
+                va="center",
+                rotation=90,
+                fontsize=8,
+                color="0.35",
+                transform=axes.get_xaxis_transform(),
+            )
+            continue
+        axes.errorbar(
+            index[part],
+            values[part],
+            yerr=1.96 * errors[part],
+            color=CERTIFIED if band.certified else UNCERTIFIED,
+            marker="." if band.width <= 2 else None,
+            markersize=3,
+            linewidth=2.2 if band.width > 2 else 0,
+            elinewidth=0.8,
+        )
+    for i in indices:
+        axes.axvline(i, color=ACCENT, linewidth=0.4, alpha=0.4, zorder=0)
+    axes.set_yscale("log")
+    axes.set_ylim(positive.min() / 1.6, 1.8)
+    axes.set_xlabel("index of the direction (0: largest eigenvalue, modelled worst)")
+    axes.set_ylabel("eigenvalue / largest")
+    for colour, label in ((CERTIFIED, "certified band"), (UNCERTIFIED, "not certified")):
+        axes.plot([], [], marker="o", linestyle="", color=colour, label=label, markersize=4)
+    axes.legend(loc="upper right", fontsize=8, frameon=False)
+
+
+def _mark(band: Band) -> str:
+    if band.null:
+        return "null"
+    wide = f"1 of {band.width}" if band.width > 1 else ""
+    return wide or ("certified" if band.certified else "uncertain")
+
+
+def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """The channel that carries most of the energy; a flat vector is itself."""
+    if vector.ndim == 1:
+        return vector
+    energy = np.square(vector).reshape(len(vector), -1).sum(axis=1)
+    return vector[int(energy.argmax())]
+
+
+def dft_energy(image: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Squared magnitude of the DFT, zero frequency in the centre."""
+    return np.abs(np.fft.fftshift(np.fft.fftn(image, norm="ortho"))) ** 2
+
+
+def _picture(axes: Axes, values: np.ndarray, colours: str, *, signed: bool) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    if values.ndim == 1:
+        axes.plot(values, color=CERTIFIED, linewidth=0.8)
+        return
+    top = np.abs(values).max() or 1.0
+    axes.imshow(values, cmap=colours, vmin=-top if signed else 0, vmax=top)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure; the suffix decides the format."""
+    figure.savefig(path, dpi=150)

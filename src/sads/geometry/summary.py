@@ -1,0 +1,98 @@
+"""A geometry in plain values and in words."""
+
+from typing import Any
+
+from .result import Geometry
+
+
+def summary(geometry: Geometry) -> dict[str, Any]:
+    """What `sads geometry --json` prints."""
+    spectrum = geometry.spectrum()
+    plan = geometry.plan
+    return {
+        "network": plan.network,
+        "shape": list(plan.shape),
+        "probe": plan.probe,
+        "estimator": plan.estimator,
+        "weighting": plan.weighting,
+        "timesteps": list(plan.timesteps),
+        "seed": plan.seed,
+        "networks": geometry.networks,
+        "seconds": geometry.state.seconds,
+        "structure": geometry.structure.kind,
+        "precision": "float64" if plan.precision is None else plan.precision.features,
+        "precision_check": None if plan.precision is None else plan.precision.difference,
+        "symmetries": list(geometry.symmetries),
+        "vetoed_symmetries": [s for s in plan.symmetries if s not in geometry.symmetries],
+        "trace": geometry.trace,
+        "whitened_error": geometry.whitened_error,
+        "eigenvalues": spectrum.eigenvalues.tolist(),
+        "eigenvalue_errors": spectrum.eigenvalue_errors.tolist(),
+        "bands": [
+            {
+                "first": band.first,
+                "last": band.last,
+                "overlap": band.overlap,
+                "overlap_error": band.overlap_error,
+                "certified": band.certified,
+                "null": band.null,
+                "exact": band.exact,
+            }
+            for band in spectrum.bands
+        ],
+        "certified_share": spectrum.certified_share(),
+        "versions": plan.versions,
+    }
+
+
+def title(geometry: Geometry) -> str:
+    """One short line."""
+    if geometry.exact:
+        return f"{geometry.plan.network}: exact geometry"
+    error = geometry.whitened_error
+    known = "" if error is None else f", whitened error {error:.2g}"
+    return f"{geometry.plan.network}: {geometry.networks:,} untrained networks{known}"
+
+
+def sentences(geometry: Geometry) -> list[str]:
+    """What a reader wants to know first."""
+    spectrum = geometry.spectrum()
+    plan, size = geometry.plan, geometry.structure.size
+    values = spectrum.eigenvalues
+    shape = "x".join(map(str, plan.shape))
+    said = [f"{plan.network} on {shape}, probe {plan.probe}: {_how(geometry)}."]
+    null = sum(band.width for band in spectrum.bands if band.null)
+    if len(spectrum.bands) == 1 and not null:
+        said.append(f"All {size} directions are alike: the geometry is isotropic.")
+    else:
+        smallest = values[size - null - 1]
+        ratio = values[0] / smallest if smallest > 0 else float("inf")
+        said.append(
+            f"Largest eigenvalue {values[0]:.4g} (modelled worst), smallest {smallest:.4g}"
+            f"{f' and {null} directions that it cannot produce at all' if null else ''}: "
+            f"a ratio of {ratio:.3g}."
+        )
+    certified = [band for band in spectrum.bands if band.certified]
+    share = spectrum.certified_share()
+    said.append(
+        f"{len(certified)} of {len(spectrum.bands)} bands are certified; they hold "
+        f"{share:.1%} of the {size} directions "
+        f"({spectrum.certified_share(2):.1%} in bands of one or two)."
+    )
+    vetoed = [s for s in plan.symmetries if s not in geometry.symmetries]
+    if vetoed:
+        said.append(f"The networks contradict the declared symmetry {', '.join(vetoed)}: not used.")
+    return said
+
+
+def _how(geometry: Geometry) -> str:
+    if geometry.exact:
+        return "exact, by a closed form, no network was drawn"
+    error = geometry.whitened_error
+    known = "too few networks to tell the error" if error is None else f"whitened error {error:.2g}"
+    precision = geometry.plan.precision
+    features = "" if precision is None else f", features in {precision.features}"
+    return (
+        f"{known} from {geometry.networks:,} networks in {geometry.state.seconds:.1f} s "
+        f"({geometry.plan.estimator}{features})"
+    )
