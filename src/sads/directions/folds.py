@@ -30,6 +30,7 @@ def balanced_halves(folds: Int[np.ndarray, " k"]) -> list[tuple[np.ndarray, np.n
 GROUPING_HALVES = balanced_halves(np.arange(GROUPING))
 CERTIFYING_HALVES = balanced_halves(np.arange(GROUPING, FOLDS))
 EVERY_OTHER = (np.arange(0, FOLDS, 2), np.arange(1, FOLDS, 2))
+THIRDS = [np.arange(start, FOLDS, 3) for start in range(3)]
 
 
 @dataclass(frozen=True)

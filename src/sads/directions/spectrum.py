@@ -3,12 +3,12 @@
 *Eigenvalues.* The largest eigenvalues of a noisy matrix are too large and the smallest too small:
 to second order the bias of lambda_i is +b_i, b_i = sum_j Var(u_i^T G u_j) / (lambda_i - lambda_j).
 The quadratic form of an *independent* estimate in the same eigenvectors is biased by -b_i. The mean
-of both, with eigenvectors of half A,
+of both, with eigenvectors of a part A,
 
     (u_A^T A u_A + u_A^T A' u_A) / 2,      A' the mean of all networks outside A,
 
-has neither. It is averaged over the halves of all certifying splits. Where sampling leaves the
-order undecided, isotonic regression makes the values descend.
+has neither. A leaves out each third of the folds in turn. Where sampling leaves the order
+undecided, isotonic regression makes the values descend.
 
 *Standard errors* come from the spread of u_i^T F_k u_i over the folds, with the pooled u_i; they
 have `FOLDS` - 1 degrees of freedom, so a 95 % interval is 2.2 standard errors on either side.
@@ -26,14 +26,12 @@ from jaxtyping import Float, Int
 from scipy.optimize import isotonic_regression
 
 from .bands import Band, Levels, block_overlaps, certify, group, half_bases, overlap_matrix
-from .folds import CERTIFYING_HALVES, FOLDS, SectorFolds, descending_eigh, restrict_folds
+from .folds import CERTIFYING_HALVES, FOLDS, THIRDS, SectorFolds, descending_eigh, restrict_folds
 from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
 
 DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest are equal
-# A certifying fold weighs 3/32 and a grouping fold 2/32 in an eigenvalue, not 1/12 each.
-UNEVEN = 1.0155
 
 
 @dataclass(frozen=True)
@@ -129,16 +127,10 @@ def sampled_spectrum(
     parts = restrict_folds(folds, counts, sectors(structure, symmetries))
     levels = _order(parts)
     groups = group(parts, levels)
-    sums = [np.zeros(part.sector.size) for part in parts]
-    overlaps = []
-    for halves in CERTIFYING_HALVES:
-        bases = half_bases(parts, halves)
-        overlaps.append(block_overlaps(overlap_matrix(parts, levels, bases), levels, groups))
-        for total, part, pair in zip(sums, parts, bases, strict=True):
-            for half, vectors in zip(halves, pair, strict=True):
-                total += _balanced_form(part, half, vectors)
-    bands = certify(np.array(overlaps), levels, groups, structure.copies)
-    values = [total / (2 * len(CERTIFYING_HALVES)) for total in sums]
+    tables = (overlap_matrix(parts, levels, half_bases(parts, h)) for h in CERTIFYING_HALVES)
+    overlaps = np.array([block_overlaps(table, levels, groups) for table in tables])
+    bands = certify(overlaps, levels, groups, structure.copies)
+    values = [np.mean([_balanced(part, third) for third in THIRDS], axis=0) for part in parts]
     return _assemble(parts, levels, values, [_errors(part) for part in parts], bands, structure)
 
 
@@ -155,20 +147,18 @@ def _order(parts: list[SectorFolds]) -> Levels:
     )
 
 
-def _balanced_form(
-    part: SectorFolds, half: Int[np.ndarray, " k"], vectors: Float[np.ndarray, "s s"]
-) -> Float[np.ndarray, " s"]:
-    """(u^T A u + u^T A' u) / 2 for the eigenvectors u of the half A."""
-    rest = np.setdiff1d(np.arange(FOLDS), half)
-    balanced = (part.mean(half) + part.mean(rest)) / 2
-    return np.einsum("ij,ij->j", vectors, balanced @ vectors)
+def _balanced(part: SectorFolds, third: Int[np.ndarray, " k"]) -> Float[np.ndarray, " s"]:
+    """(u^T A u + u^T A' u) / 2 for the eigenvectors u of all folds but a third, A."""
+    used, left_out = part.mean(np.setdiff1d(np.arange(FOLDS), third)), part.mean(third)
+    vectors = descending_eigh(used)[1]
+    return np.einsum("ij,ij->j", vectors, (used + left_out) / 2 @ vectors)
 
 
 def _errors(part: SectorFolds) -> Float[np.ndarray, " s"]:
     """Standard errors of the eigenvalues from the spread over the folds."""
     vectors = part.pooled[1]
     forms = np.stack([np.einsum("ij,ij->j", vectors, fold @ vectors) for fold in part.blocks])
-    return UNEVEN * forms.std(axis=0, ddof=1) / np.sqrt(FOLDS)
+    return forms.std(axis=0, ddof=1) / np.sqrt(FOLDS)
 
 
 def _assemble(

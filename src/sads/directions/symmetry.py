@@ -8,10 +8,11 @@ cannot mix, however close their eigenvalues are.
 For the square's full symmetry (flips and transpose) the sectors that are even in one axis and odd
 in the other are images of each other: their eigenvalues come in exact pairs.
 
-A symmetry is used only if the architecture declares it. The data can veto it: under the symmetry
-the differences F_k - P F_k P^T of independent estimates F_k have a distribution that does not
-change when any of them is negated, so the squared norm of their sum is compared with its values
-under all sign patterns. A true symmetry is rejected with probability below `VETO_LEVEL`.
+A symmetry is used only if the architecture declares it. The data can veto it: what breaks it in
+independent estimates F_k are their blocks between even and odd vectors, whose distribution under
+the symmetry does not change when any of them is negated. So the squared norm of their sum, whitened
+by the symmetric part of the estimate, is compared with its values under all sign patterns. A true
+symmetry is rejected with probability below `VETO_LEVEL`.
 """
 
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from .structure import Structure
 Basis = Any  # scipy.sparse.csr_matrix with orthonormal columns; scipy ships no types for it
 
 VETO_LEVEL = 0.001
+NULL = 1e-12  # eigenvalues below this fraction of the largest belong to the null space
 
 
 def reflections(structure: Structure, name: str) -> list[Int[np.ndarray, " n"]]:
@@ -141,15 +143,21 @@ def surviving(
 
 def symmetry_p_value(folds: Float[np.ndarray, "K n n"], reflection: Int[np.ndarray, " n"]) -> float:
     """Exact p-value of the sign-flip test that P F P^T and F have one distribution."""
-    flat = folds.reshape(len(folds), -1)
-    mirrored = folds[:, reflection][:, :, reflection].reshape(len(folds), -1)
-    # <D_j, D_k> of the differences D = F - P F P^T, by invariance of the inner product under P.
-    cross = flat @ mirrored.T
-    gram = 2 * (flat @ flat.T) - cross - cross.T
+    mean = folds.mean(axis=0)
+    halves = _split(sparse.identity(len(mean), format="csr"), reflection)
+    even, odd = (_whitener(half, mean) for half in halves)
+    blocks = np.stack([(even.T @ fold @ odd).reshape(-1) for fold in folds])
+    gram = blocks @ blocks.T
     signs = _sign_patterns(len(folds))
     norms = np.einsum("sj,jk,sk->s", signs, gram, signs)
-    observed = gram.sum()
-    return float(np.mean(norms >= observed - 1e-9 * np.trace(gram)))
+    return float(np.mean(norms >= gram.sum() - 1e-9 * np.trace(gram)))
+
+
+def _whitener(basis: Basis, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n r"]:
+    """Columns W in the span of the basis with W^T A W = I, on the numerical range of A."""
+    values, vectors = np.linalg.eigh(Sector((basis,)).restrict(matrix))
+    kept = values > NULL * max(float(values[-1]), 0.0)
+    return basis @ (vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def _sign_patterns(count: int) -> Float[np.ndarray, "S count"]:

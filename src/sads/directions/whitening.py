@@ -11,9 +11,7 @@ import math
 import numpy as np
 from jaxtyping import Bool, Float
 
-from .symmetry import Sector
-
-NULL = 1e-12  # eigenvalues below this fraction of the largest belong to the null space
+from .symmetry import NULL, Sector
 
 
 def numerical_range(values: Float[np.ndarray, " s"], largest: float) -> Bool[np.ndarray, " s"]:

@@ -7,7 +7,6 @@ for any module. Both leave the global random state alone.
 
 import copy
 import threading
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,22 +20,6 @@ from ..networks.initialisation import Constant
 PARAMETER_BYTES = 64 * 2**20  # of one chunk of stacked parameters
 LARGEST_CHUNK = 64
 _GLOBAL_STATE = threading.Lock()
-
-
-class Ensemble(Protocol):
-    """Draws networks and evaluates them, one input each."""
-
-    chunk: int
-
-    def evaluate(
-        self,
-        x: Float[Tensor, "N ..."],
-        t: Int[np.ndarray, " N"],
-        rng: np.random.Generator,
-        dtype: torch.dtype,
-    ) -> Float[Tensor, "N ..."]:
-        """Outputs, or features, of N fresh networks at (x_i, t_i)."""
-        ...
 
 
 class _View(nn.Module):
@@ -97,21 +80,6 @@ class DrawnEnsemble:
         return {name: d.draw((count, *self.shapes[name]), rng) for name, d in self.drawn.items()}
 
     @torch.inference_mode()
-    def run(
-        self, parameters: dict[str, Tensor], x: Tensor, t: Tensor, dtype: torch.dtype
-    ) -> Tensor:
-        """Evaluate member i at (x_i, t_i)."""
-        module, constants = self._member(dtype)
-
-        def one(own: dict[str, Tensor], x_one: Tensor, t_one: Tensor) -> Tensor:
-            return functional_call(module, own | constants, (x_one[None], t_one[None]))[0]
-
-        stacked = {n: p.to(self.device, dtype) for n, p in parameters.items()}
-        inputs = (x.to(self.device, dtype), t.to(self.device, dtype))
-        if not stacked:  # every parameter is constant: all members are one network
-            return module(*inputs)
-        return vmap(one)(stacked, *inputs)
-
     def evaluate(
         self,
         x: Float[Tensor, "N ..."],
@@ -119,7 +87,16 @@ class DrawnEnsemble:
         rng: np.random.Generator,
         dtype: torch.dtype,
     ) -> Float[Tensor, "N ..."]:
-        return self.run(self.draw(len(t), rng), x, torch.from_numpy(t), dtype)
+        """Outputs, or features, of N fresh networks at (x_i, t_i)."""
+        module, constants = self._member(dtype)
+
+        def one(own: dict[str, Tensor], x_one: Tensor, t_one: Tensor) -> Tensor:
+            return functional_call(module, own | constants, (x_one[None], t_one[None]))[0]
+
+        stacked = {n: p.to(self.device, dtype) for n, p in self.draw(len(t), rng).items()}
+        return vmap(one)(
+            stacked, x.to(self.device, dtype), torch.from_numpy(t).to(self.device, dtype)
+        )
 
 
 class BuiltEnsemble:
@@ -146,9 +123,13 @@ class BuiltEnsemble:
         rng: np.random.Generator,
         dtype: torch.dtype,
     ) -> Float[Tensor, "N ..."]:
+        """Outputs of N fresh networks at (x_i, t_i)."""
         outputs = []
         for i, seed in enumerate(rng.integers(2**62, size=len(t))):
             module = self.build(int(seed)).to(dtype)
             step = torch.tensor([int(t[i])], device=self.device)
             outputs.append(module(x[i : i + 1].to(self.device, dtype), step))
         return torch.cat(outputs)
+
+
+Ensemble = DrawnEnsemble | BuiltEnsemble

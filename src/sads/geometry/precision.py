@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from ..directions.whitening import whitened_distance
 from ..errors import NetworkError
-from .ensemble import DrawnEnsemble
+from .ensemble import Ensemble
 from .readout import ReadOut
 
 FEWEST, MOST = 4, 32
@@ -41,32 +43,46 @@ class Precision:
 
 
 def choose_precision(
-    ensemble: DrawnEnsemble,
+    ensemble: Ensemble,
     readout: ReadOut,
-    x: torch.Tensor,
-    t: np.ndarray,
-    rng: np.random.Generator,
+    x: Float[Tensor, "N ..."],
+    t: Int[np.ndarray, " N"],
+    seed: int,
     allowed: float,
 ) -> Precision:
-    """Compare float32 with float64 on the networks that `rng` draws at (x_i, t_i)."""
-    moments: dict[torch.dtype, np.ndarray] = {
-        dtype: np.zeros(()) for dtype in (torch.float32, torch.float64)
-    }
-    for start in range(0, len(t), ensemble.chunk):
-        part = slice(start, start + ensemble.chunk)
-        parameters = ensemble.draw(len(t[part]), rng)
-        for dtype in moments:
-            h = ensemble.run(parameters, x[part], torch.from_numpy(t[part]), dtype)
-            moments[dtype] = moments[dtype] + readout.moment(h).cpu().numpy()
-    single, double = (readout.factor(m / len(t)) for m in moments.values())
+    """Compare float32 with float64 on the same networks at (x_i, t_i)."""
+    try:
+        single, double = (
+            _factor(ensemble, readout, x, t, np.random.default_rng([seed, 3]), dtype)
+            for dtype in (torch.float32, torch.float64)
+        )
+    except RuntimeError:  # some modules fix their precision inside
+        return Precision("float32", None, allowed, 0)
     if not np.isfinite(double).all():
-        raise NetworkError("the network's features are NaN or infinite in float64 at the probe")
+        raise NetworkError("the networks return NaN or infinity in float64 at the probe")
     if len(t) * readout.rank >= readout.structure.rows and np.isfinite(single).all():
         difference = whitened_distance(single, double, double)
     else:
         difference = float(np.linalg.norm(single - double) / np.linalg.norm(double))
     agrees = difference <= allowed  # False for NaN
     return Precision("float32" if agrees else "float64", difference, allowed, len(t))
+
+
+def _factor(
+    ensemble: Ensemble,
+    readout: ReadOut,
+    x: Tensor,
+    t: np.ndarray,
+    rng: np.random.Generator,
+    dtype: torch.dtype,
+) -> Float[np.ndarray, "n n"]:
+    total = np.zeros(())
+    for start in range(0, len(t), ensemble.chunk):
+        part = slice(start, start + ensemble.chunk)
+        total = (
+            total + readout.moment(ensemble.evaluate(x[part], t[part], rng, dtype)).cpu().numpy()
+        )
+    return readout.factor(total / len(t))
 
 
 def networks_to_compare(readout: ReadOut) -> int:

@@ -19,7 +19,7 @@ from ..errors import InputError, NetworkError
 from ..networks import ScoreFamily, ScoreNetwork
 from .checks import check_family
 from .closed_form import closed_form_factor
-from .ensemble import BuiltEnsemble, DrawnEnsemble
+from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
 from .plan import (
     ESTIMATORS,
     Plan,
@@ -50,7 +50,7 @@ class Source:
     plan: Plan
     family: ScoreFamily
     probe: Probe
-    ensemble: DrawnEnsemble | BuiltEnsemble
+    ensemble: Ensemble
     proposal: Float[np.ndarray, " T"]
     weights: Float[np.ndarray, " T"]
     exact: Float[np.ndarray, "n n"] | None
@@ -61,11 +61,10 @@ class Source:
 
     def precision(self, allowed: float) -> Precision:
         """Float32 if it agrees with float64 on a few networks."""
-        if isinstance(self.ensemble, BuiltEnsemble):
-            return Precision("float32", None, allowed, 0)
         rng = np.random.default_rng([self.plan.seed, 2])
         t, x = self.inputs(networks_to_compare(self.plan.readout), rng)
-        return choose_precision(self.ensemble, self.plan.readout, x, t, rng, allowed)
+        seed = self.plan.seed
+        return choose_precision(self.ensemble, self.plan.readout, x, t, seed, allowed)
 
     def inputs(self, count: int, rng: np.random.Generator) -> tuple[Int[np.ndarray, " N"], Tensor]:
         """Timesteps and probe inputs of `count` networks."""
@@ -164,7 +163,7 @@ def _readout(family: ScoreFamily, member: nn.Module, integrated: bool, exact: bo
 
 def _ensemble(
     family: ScoreFamily, member: nn.Module, readout: ReadOut, device: torch.device
-) -> DrawnEnsemble | BuiltEnsemble:
+) -> Ensemble:
     if not isinstance(member, ScoreNetwork):
         return BuiltEnsemble(family, device)
     method = "forward" if readout.kind == "sampled" else "features"

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sads.directions import Structure
+
+STRUCTURES = [
+    Structure("dense", (2, 3, 3)),
+    Structure("channels", (3, 4, 4)),
+    Structure("channels", (2, 7)),
+    Structure("tokens", (3, 4, 6), patch=2),
+    Structure("isotropic", (1, 3, 4)),
+]
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.kind)
+@given(seed=st.integers(0, 1000))
+def test_apply_expand_and_embed_are_one_matrix(structure: Structure, seed: int):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((structure.rows, structure.rows))
+    factor = root @ root.T
+    whole = structure.expand(factor)
+    vectors = rng.standard_normal((3, structure.size))
+    np.testing.assert_allclose(structure.apply(factor, vectors), vectors @ whole, atol=1e-9)
+    values, eigenvectors = np.linalg.eigh(factor)
+    basis = structure.embed(eigenvectors)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(structure.size), atol=1e-9)
+    diagonal = np.diag(np.repeat(values, structure.copies))
+    np.testing.assert_allclose(basis @ diagonal @ basis.T, whole, atol=1e-9)
+
+
+def test_channels_are_a_kronecker_product():
+    structure = Structure("channels", (3, 2, 2))
+    factor = np.arange(16.0).reshape(4, 4)
+    np.testing.assert_array_equal(structure.expand(factor), np.kron(np.eye(3), factor))
+
+
+def test_tokens_keep_the_pixels_of_a_patch_together():
+    structure = Structure("tokens", (1, 4, 4), patch=2)
+    np.testing.assert_array_equal(structure.entries[1], [2, 3, 6, 7])
+
+
+def test_unknown_structure_is_refused():
+    with pytest.raises(ValueError, match="unknown structure"):
+        _ = Structure("banded", (4,)).entries
