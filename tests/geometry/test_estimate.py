@@ -151,11 +151,11 @@ class FalselyDeclared(UNet):
 
 def test_a_false_symmetry_is_vetoed_and_the_tolerance_still_met():
     family = ScoreFamily(
-        lambda: FalselyDeclared((1, 8, 8), channels=8, groups=4, mults=(1, 1)), (1, 8, 8), SHORT
+        lambda: FalselyDeclared((1, 16, 16), channels=8, groups=8), (1, 16, 16), SHORT
     )
-    geometry = estimate_geometry(family, tolerance=0.04)
+    geometry = estimate_geometry(family, tolerance=0.06)
     assert geometry.symmetries == ("transpose",)
-    assert geometry.whitened_error <= 0.04
+    assert geometry.whitened_error <= 0.06
 
 
 class Fragile(UNet):

@@ -142,4 +142,6 @@ def writing(directory: Path) -> Iterator[None]:
                 f"{directory} is being written by another process: wait for it, or choose "
                 "another --out"
             ) from None
+        for stale in directory.glob(".*.tmp"):  # of a process that was killed while writing
+            stale.unlink()
         yield

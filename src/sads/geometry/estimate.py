@@ -149,7 +149,7 @@ def _estimates(
         yield geometry
         return
     source, state = _resume(source, out) or _start(source, goal)
-    spent = state.seconds - started
+    spent, resumed_at = state.seconds - started, state.networks
 
     def store(finished: bool) -> None:
         state.seconds, state.finished = spent + time.perf_counter(), finished
@@ -171,7 +171,8 @@ def _estimates(
             if out is not None and time.perf_counter() - stored > CHECKPOINT_SECONDS:
                 store(finished=False)
                 stored = time.perf_counter()
-    store(finished=True)
+    if not state.finished or state.networks > resumed_at:
+        store(finished=True)
     yield Geometry(source.plan, state)
 
 

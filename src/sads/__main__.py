@@ -1,0 +1,5 @@
+"""`python -m sads` is the command `sads`."""
+
+from .cli import main
+
+main()

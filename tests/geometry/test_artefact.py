@@ -1,0 +1,144 @@
+"""What is on disk: loads elsewhere, refuses what is broken, survives kill -9 and a full disk."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from sads.errors import ArtefactError
+from sads.geometry import artefact, estimate_geometry, load_geometry
+from sads.geometry.artefact import FILE, writing
+
+from .families import FAMILIES
+
+# A checkpoint after every batch, so that kills also hit the writing of files.
+RUN = """
+import sys, sads.geometry.estimate as estimate
+estimate.CHECKPOINT_SECONDS = 0.0
+from sads.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def stored(tmp_path) -> Path:
+    estimate_geometry(FAMILIES["unet"], networks=120, out=tmp_path)
+    return tmp_path
+
+
+def test_loads_in_another_process(stored):
+    code = "import sads, sys; print(sads.load_geometry(sys.argv[1]).spectrum().eigenvalues.sum())"
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(stored)], capture_output=True, text=True, check=True
+    ).stdout
+    expected = load_geometry(stored).spectrum().eigenvalues.sum()
+    assert float(printed) == pytest.approx(expected, rel=1e-12)
+
+
+def test_save_and_load_are_inverse(tmp_path):
+    geometry = estimate_geometry(FAMILIES["dit"])
+    geometry.save(tmp_path)
+    loaded = load_geometry(tmp_path)
+    assert loaded.plan == geometry.plan
+    assert np.array_equal(loaded.factor, geometry.factor)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.99])
+def test_a_truncated_file_is_refused(stored, share):
+    content = (stored / FILE).read_bytes()
+    (stored / FILE).write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ArtefactError, match="truncated or not a safetensors"):
+        load_geometry(stored)
+
+
+def test_a_changed_byte_is_refused(stored):
+    content = bytearray((stored / FILE).read_bytes())
+    content[-100] ^= 1
+    (stored / FILE).write_bytes(content)
+    with pytest.raises(ArtefactError, match="corrupt"):
+        load_geometry(stored)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    with pytest.raises(ArtefactError, match="no geometry"):
+        load_geometry(tmp_path)
+    (tmp_path / FILE).write_text("not a tensor")
+    with pytest.raises(ArtefactError, match="not a safetensors"):
+        load_geometry(tmp_path)
+    save_file({"weights": np.zeros(3)}, tmp_path / FILE)
+    with pytest.raises(ArtefactError, match="not a geometry"):
+        load_geometry(tmp_path)
+    save_file({"weights": np.zeros(3)}, tmp_path / FILE, metadata={"format": "sads.geometry/99"})
+    with pytest.raises(ArtefactError, match="upgrade"):
+        load_geometry(tmp_path)
+
+
+def test_a_full_disk_keeps_what_was_there(stored, monkeypatch):
+    before = (stored / FILE).read_bytes()
+
+    def full(tensors, path, metadata):
+        Path(path).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(artefact, "save_file", full)
+    with pytest.raises(ArtefactError, match="No space left"):
+        estimate_geometry(FAMILIES["unet"], networks=240, out=stored)
+    assert (stored / FILE).read_bytes() == before
+    assert sorted(p.name for p in stored.iterdir()) == [".lock", FILE]
+
+
+def test_a_file_size_limit_is_one_clear_line(tmp_path):
+    """A real write that fails half-way, by the shell's limit on the size of files."""
+    command = (
+        f"ulimit -f 10; exec {sys.executable} -m sads geometry cnn --networks 24 --out {tmp_path}"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "cannot write" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == [".lock"]
+
+
+def test_an_unwritable_directory_is_found_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArtefactError, match="cannot write to"):
+        estimate_geometry(FAMILIES["unet"], networks=120, out=tmp_path / "file" / "below")
+
+
+def test_two_writers_are_kept_apart(tmp_path):
+    with writing(tmp_path), pytest.raises(ArtefactError, match="another process"):
+        estimate_geometry(FAMILIES["unet"], networks=120, out=tmp_path)
+
+
+def test_kill_9_at_random_moments_changes_nothing(tmp_path):
+    """Killed six times at random moments, the same command ends with the same bits."""
+    command = [sys.executable, "-c", RUN, "geometry", "cnn", "--networks", "6000"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    file = tmp_path / "killed" / FILE
+    waits = np.random.default_rng(4).uniform(0.0, 0.3, size=6)
+    for wait in waits:
+        before = file.stat().st_mtime_ns if file.exists() else 0
+        process = subprocess.Popen(
+            [*command, "--out", str(file.parent)], stdout=subprocess.DEVNULL, env=environment
+        )
+        # Start-up takes longer than the work: wait for this attempt's first checkpoint.
+        while process.poll() is None and not (file.exists() and file.stat().st_mtime_ns > before):
+            time.sleep(0.01)
+        time.sleep(wait)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    for name in ("killed", "whole"):
+        out = ["--out", str(tmp_path / name)]
+        subprocess.run([*command, *out], check=True, capture_output=True, env=environment)
+    survived, whole = load_geometry(tmp_path / "killed"), load_geometry(tmp_path / "whole")
+    assert np.array_equal(survived.state.sums, whole.state.sums)
+    assert np.array_equal(survived.state.counts, whole.state.counts)
+    assert survived.plan == whole.plan
+    assert sorted(p.name for p in (tmp_path / "killed").iterdir()) == [".lock", FILE]
