@@ -21,7 +21,7 @@ def shown_indices(size: int, count: int = SHOWN) -> list[int]:
     """
     count = min(count, size)
     steps = max(1, count - 1)
-    return [0] + [size * i // steps - 1 for i in range(1, count)]
+    return sorted({0} | {size * i // steps - 1 for i in range(1, count)})
 
 
 def draw_directions(spectrum: Spectrum, title: str) -> Figure:

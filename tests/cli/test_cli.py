@@ -1,0 +1,127 @@
+"""The command line as a user meets it: output, JSON, one-line errors with exit code 2."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sads.cli import main
+from sads.errors import InputError
+
+TINY = ["iddpm-16,channels=8,groups=8,mults=1x1", "--shape", "1x8x8"]
+
+
+@pytest.fixture
+def sads(monkeypatch, capsys):
+    """Run a command line in this process; returns exit code, standard output and error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sads", *arguments])
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_json_has_what_it_promises(sads):
+    code, out, _ = sads("geometry", *TINY, "--networks", "600", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert len(found["eigenvalues"]) == len(found["eigenvalue_errors"]) == 64
+    assert found["eigenvalues"] == sorted(found["eigenvalues"], reverse=True)
+    assert found["networks"] == 600
+    assert found["structure"] == "channels"
+    assert found["precision"] == "float32"
+    assert 0 < found["whitened_error"] < 0.2
+    assert found["seconds"] > 0
+    assert found["bands"][0]["first"] == 0
+    assert found["bands"][-1]["last"] == 63
+    for band in found["bands"]:
+        assert {"first", "last", "overlap", "certified"} <= band.keys()
+        assert band["certified"] == (band["overlap"] >= 0.95)
+
+
+def test_words_and_pictures(sads, tmp_path):
+    code, out, _ = sads("geometry", *TINY, "--networks", "600", "--out", str(tmp_path / "run"))
+    assert code == 0
+    assert "whitened error" in out
+    picture = tmp_path / "directions.png"
+    code, out, _ = sads("directions", str(tmp_path / "run"), "--png", str(picture))
+    assert code == 0
+    pixels = np.asarray(Image.open(picture).convert("L"))
+    assert pixels.shape[1] > 1000
+    assert pixels.std() > 20
+    code, out, _ = sads("directions", str(tmp_path / "run"), "--json")
+    assert json.loads(out)["networks"] == 600
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--estimator", "naive"],
+        ["--weighting", "noise", "--timesteps", "100:200"],
+        ["--probe", "gaussian:1", "--seed", "3"],
+        ["--probe", "forward:digits"],
+    ],
+)
+def test_options(sads, arguments):
+    code, out, err = sads("geometry", *TINY, "--networks", "60", "--json", *arguments)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["networks"] == 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["geometry", "iddpm-17"], "did you mean"),
+        (["geometry"], "requires an argument"),
+        (["geometry", "iddpm-16", "--nets", "5"], "--nets"),
+        (["geometry", "iddpm-16", "--networks", "many"], "networks"),
+        (["geometry", "iddpm-16", "--networks", "3"], "at least 12"),
+        (["geometry", "iddpm-16", "--estimator", "best"], "best"),
+        (["geometry", "iddpm-16", "--shape", "16"], "a U-Net takes CxHxW"),
+        (["geometry", "iddpm-16", "--shape", "axb"], "a shape looks like"),
+        (["geometry", "iddpm-16", "--shape", "1x13x13"], "cannot be halved"),
+        (["geometry", "iddpm-16,zero_init=true"], "initialised to zero"),
+        (["geometry", "dit-2,zero_init=true"], "initialised to zero"),
+        (["geometry", "iddpm-16", "--probe", "point:nowhere.npy"], "no such file"),
+        (["geometry", "iddpm-16", "--timesteps", "5"], "a range like"),
+        (["geometry", "iddpm-16", "--out", "/proc/nowhere"], "cannot write"),
+        (["directions", "nowhere"], "no geometry"),
+        (["explore"], "explore"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(sads, arguments, said):
+    code, out, err = sads(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("sads: error: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_debug_shows_the_traceback(sads):
+    with pytest.raises(InputError):
+        sads("geometry", "iddpm-17", "--debug")
+
+
+@pytest.mark.parametrize("command", [[], ["geometry"], ["directions"]])
+def test_help_has_an_example(sads, command):
+    code, out, _ = sads(*command, "--help")
+    assert code == 0
+    assert "Example" in out
+
+
+def test_the_installed_command_runs():
+    done = subprocess.run(
+        [sys.executable, "-m", "sads", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "0.1.0"
