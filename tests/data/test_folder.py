@@ -70,7 +70,9 @@ def test_crop_comes_before_resize(tmp_path):
 
 
 def test_sixteen_bits_are_not_clipped(tmp_path):
-    Image.fromarray(np.array([[0, 257 * 100, 65535]], dtype=np.uint16)).save(tmp_path / "a.png")
+    Image.fromarray(np.array([[0, 257 * 100 - 20, 65535]], dtype=np.uint16)).save(
+        tmp_path / "a.png"
+    )
     read = read_folder(tmp_path, Treatment(grey=True), ALL)
     np.testing.assert_allclose(read[0, 0, 0], [-1, 100 / 127.5 - 1, 1], atol=1e-6)
 

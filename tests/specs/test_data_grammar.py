@@ -253,6 +253,11 @@ def test_places_outside_a_geometry(geometry, place, message):
         parse_data(f"rank-one:geometry={geometry}:{place}")
 
 
+def test_a_sphere_takes_no_band(geometry):
+    with pytest.raises(InputError, match="whole number"):
+        parse_data(f"sphere:geometry={geometry}:band=0,5,7")
+
+
 def test_a_geometry_of_another_shape_or_none(geometry, tmp_path):
     with pytest.raises(InputError, match="is of 1x2x4, expected 1x4x4"):
         parse_data(f"rank-one:geometry={geometry}:0", shape=(1, 4, 4))

@@ -46,7 +46,7 @@ class Treatment:
         if image.mode in ("I", "F"):
             raise InputError("has 32-bit pixels of unknown range: convert it to 8 or 16 bits")
         if image.mode.startswith("I;16"):  # Pillow's own conversion would clip at 255
-            image = Image.fromarray((np.asarray(image) // 257).astype(np.uint8))
+            image = Image.fromarray(np.rint(np.asarray(image) / 257).astype(np.uint8))
         image = ImageOps.exif_transpose(image).convert("L" if self.grey else "RGB")
         if self.crop:
             side = min(image.size)
