@@ -10,6 +10,7 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError
 
 from ..errors import SadsError
+from .data import data
 from .directions import directions
 from .geometry import geometry
 
@@ -22,6 +23,7 @@ app = App(
 )
 app.command(geometry)
 app.command(directions)
+app.command(data)
 
 
 def main() -> None:

@@ -1,6 +1,34 @@
-"""Readers of datasets: arrays of samples, the first axis counting them."""
+"""Readers and makers of datasets: arrays of samples, the first axis counting them."""
 
 from .arrays import read_npy, read_npz
+from .bases import BASES, basis, centred, element, layout
+from .dataset import Dataset
 from .digits import read_digits
+from .folder import read_folder
+from .hugging_face import read_hugging_face
+from .mnist import read_mnist
+from .pictures import Treatment
+from .selection import Selection
+from .synthetic import band_direction, index_direction, rank_one, sphere, stream
 
-__all__ = ["read_digits", "read_npy", "read_npz"]
+__all__ = [
+    "BASES",
+    "Dataset",
+    "Selection",
+    "Treatment",
+    "band_direction",
+    "basis",
+    "centred",
+    "element",
+    "index_direction",
+    "layout",
+    "rank_one",
+    "read_digits",
+    "read_folder",
+    "read_hugging_face",
+    "read_mnist",
+    "read_npy",
+    "read_npz",
+    "sphere",
+    "stream",
+]

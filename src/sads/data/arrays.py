@@ -1,27 +1,40 @@
 """Samples in NumPy files. Nothing is unpickled, and every value is checked."""
 
-import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
+from numpy.lib.npyio import NpzFile
 
 from ..errors import InputError
 
 
-def read_npy(path: str | Path) -> Float[np.ndarray, "..."]:
-    """The array in a `.npy` file, as float32, with its values kept."""
-    return _checked(_open(path), str(path))
+def read_npy(path: str | Path, *, scale: bool = False) -> Float[np.ndarray, "..."]:
+    """The array in a `.npy` file, as float32.
+
+    Args:
+        path: the file.
+        scale: map the values to [-1, 1], see `scaled`; otherwise they are kept.
+    """
+    with _opened(path) as array:
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{path} holds several arrays: name one as npz:{path}:KEY")
+    return _checked(array, str(path), scale)
 
 
-def read_npz(path: str | Path, key: str | None = None) -> Float[np.ndarray, "..."]:
-    """One array of a `.npz` file, as float32, with its values kept.
+def read_npz(
+    path: str | Path, key: str | None = None, *, scale: bool = False
+) -> Float[np.ndarray, "..."]:
+    """One array of a `.npz` file, as float32.
 
     Args:
         path: the file.
         key: which array; may be left out where there is only one.
+        scale: map the values to [-1, 1], see `scaled`; otherwise they are kept.
     """
-    with _open(path) as archive:
+    with _opened(path) as archive:
         if isinstance(archive, np.ndarray):
             raise InputError(f"{path} holds a single array: name it as npy:{path}")
         names = list(archive.files)
@@ -30,28 +43,58 @@ def read_npz(path: str | Path, key: str | None = None) -> Float[np.ndarray, "...
         if key not in names:
             found = ", ".join(names) or "none"
             raise InputError(f"{path} has the arrays {found}: name one as npz:{path}:KEY")
-        try:
-            return _checked(archive[key], f"{path}:{key}")
-        except (ValueError, OSError, zipfile.BadZipFile) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{path}:{key} cannot be read: {error}") from error
+        array = archive[key]
+    return _checked(array, f"{path}:{key}", scale)
 
 
-def _open(path: str | Path):
+def scaled(values: np.ndarray, name: str) -> Float[np.ndarray, "..."]:
+    """Values mapped linearly to [-1, 1]: bytes from 0..255, others from their own range.
+
+    >>> scaled(np.array([0, 255], dtype=np.uint8), "bytes").tolist()
+    [-1.0, 1.0]
+    """
+    if values.dtype == np.uint8:
+        return values.astype(np.float32) / np.float32(127.5) - np.float32(1)
+    low, high = float(values.min()), float(values.max())
+    if not 0 < high - low < float("inf"):
+        raise InputError(
+            f"{name} has values from {low:g} to {high:g}: they cannot be scaled to [-1, 1]"
+        )
+    unit = (values.astype(np.float64) - low) / (high - low)
+    return (2 * unit - 1).astype(np.float32)
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[np.ndarray | NpzFile]:
+    """What a file holds, open while it is read; NumPy by itself would leave a broken one open."""
     try:
-        return np.load(path, allow_pickle=False)
+        with Path(path).open("rb") as stream:
+            yield np.load(stream, allow_pickle=False)
+    except InputError:
+        raise
     except FileNotFoundError as error:
         raise InputError(f"no such file: {path}") from error
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path} is not a readable NumPy file: {reason}") from error
+    except Exception as error:  # zipfile, zlib, tokenize and others, each with errors of its own
+        raise InputError(f"{path} is not a readable NumPy file: {reason(error)}") from error
 
 
-def _checked(array: object, name: str) -> Float[np.ndarray, "..."]:
+def reason(error: BaseException) -> str:
+    """The first line of what an error says."""
+    text = str(error).splitlines()
+    return text[0] if text else type(error).__name__
+
+
+def _checked(array: object, name: str, scale: bool) -> Float[np.ndarray, "..."]:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers")
-    values = array.astype(np.float32)
-    if not np.isfinite(values).all():
+    if array.size == 0:
+        raise InputError(f"{name} is empty: expected samples along the first axis")
+    if not np.isfinite(array).all():
         raise InputError(f"{name} has NaN or infinite values: clean it first")
+    if scale:
+        return scaled(array, name)
+    with np.errstate(over="ignore"):  # reported below, as an error
+        values = array.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise InputError(f"{name} has values too large for float32: rescale it first")
     return values

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..directions import Band, Spectrum
+from ..errors import InputError
 
 SHOWN = 9
 CERTIFIED, UNCERTIFIED, ACCENT = "#0072B2", "#D55E00", "#333333"  # colour-blind safe
@@ -121,4 +122,7 @@ def _picture(axes: Axes, values: np.ndarray, colours: str, *, signed: bool) -> N
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure; the suffix decides the format."""
-    figure.savefig(path, dpi=150)
+    try:
+        figure.savefig(path, dpi=150)
+    except ValueError as error:  # matplotlib's word for a suffix that it does not know
+        raise InputError(f"{path} cannot be drawn: {error}") from error

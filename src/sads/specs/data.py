@@ -1,58 +1,184 @@
-"""Strings to samples: `digits[,size=16]`, `npy:FILE`, `npz:FILE[:KEY]`; `count=`, `seed=`."""
+"""Strings to data.
+
+| data                           | samples                                                        |
+|--------------------------------|----------------------------------------------------------------|
+| `digits[,size=16]`             | 1,797 digits of 1x8x8, or resized                              |
+| `mnist:DIR`                    | the IDX files in a directory                                   |
+| `npy:FILE`, `npz:FILE[:KEY]`   | an array; `scale` maps its values to [-1, 1]                   |
+| `folder:DIR`                   | pictures; `size=56`, `grey`, `crop`, `skip-corrupt`            |
+| `hf:NAME[:SPLIT]`              | pictures of a Hugging Face dataset; options of folders         |
+| `rank-one:BASIS:I`             | x = sqrt(D) g v; canonical, dct, dst, hadamard or haar         |
+| `rank-one:geometry=DIR:I`      | v is eigenvector I, 0 for the largest eigenvalue               |
+| `rank-one:geometry=DIR:band=K` | v is drawn by the seed from the subspace of band K             |
+| `sphere:SOURCE:I,J,K`          | a sphere in three directions of a basis or of `geometry=DIR`   |
+
+Options of all: `count=`, `seed=`, `split=train|held-out`. Without a split a finite set is whole
+(MNIST: its train files). Rank-one and sphere data have 10,000 samples unless `count` says
+otherwise.
+"""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ..data import read_digits, read_npy, read_npz
+from ..data import (
+    Dataset,
+    Selection,
+    Treatment,
+    read_digits,
+    read_folder,
+    read_hugging_face,
+    read_mnist,
+    read_npy,
+    read_npz,
+)
 from ..errors import InputError
 from .grammar import convert, split_fields
+from .synthetic import SYNTHETIC, parse_synthetic
 
-KNOWN = "digits[,size=16], npy:FILE or npz:FILE[:KEY]"
+KNOWN = (
+    "digits[,size=16], mnist:DIR, npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
+    "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K "
+    "or sphere:geometry=DIR:I,J,K"
+)
+Shape = tuple[int, ...] | None
+Options = dict[str, Any]
 
 
-def parse_data(text: str, *, shape: tuple[int, ...]) -> Float[np.ndarray, "N ..."]:
-    """The samples that a string names, of the given shape.
+def parse_data(
+    text: str, *, shape: Shape = None, split: str | None = None
+) -> Float[np.ndarray, "N ..."]:
+    """The samples that a string names; see `parse_dataset`."""
+    return parse_dataset(text, shape=shape, split=split).samples
+
+
+def parse_dataset(text: str, *, shape: Shape = None, split: str | None = None) -> Dataset:
+    """The data that a string names.
 
     Args:
-        text: the specification; `count` and `seed` draw that many without replacement.
-        shape: shape of one sample, to which digits are resized.
+        text: the specification.
+        shape: shape of one sample; needed where the data does not tell it, checked where it does.
+        split: the split to use where the text names none.
+
+    >>> parse_dataset("digits,count=100,split=held-out").samples.shape
+    (100, 1, 8, 8)
     """
-    name, fields = split_fields(text)
+    name, fields = _split(text)
     kind, _, rest = name.partition(":")
-    count = fields.pop("count", None)
-    seed = convert("seed", fields.pop("seed", "0"), int)
-    if kind == "digits" and not rest:
-        side = convert("size", fields.pop("size", str(shape[-1])), int)
-        samples = read_digits(side)
-    elif kind == "npy" and rest:
-        samples = read_npy(rest)
-    elif kind == "npz" and rest:
-        path, _, key = rest.partition(":")
-        samples = read_npz(path, key or None)
-    else:
+    if kind not in _OPTIONS or (kind == "digits") == bool(rest):
         raise InputError(f"unknown data {text!r}: expected {KNOWN}")
-    if fields:
-        raise InputError(f"{kind} data has no field {next(iter(fields))!r}")
-    samples = _shaped(samples, shape, text)
-    return samples if count is None else _draw(samples, convert("count", count, int), seed, text)
+    selection = _selection(fields, split)
+    options = _options(kind, fields)
+    try:
+        if kind in SYNTHETIC:
+            return parse_synthetic(text, kind, rest, selection, shape)
+        samples = _READERS[kind](rest, options, selection, shape)
+    except MemoryError as error:
+        raise InputError(f"{text} needs more memory than there is: lower count") from error
+    return Dataset(_shaped(samples, shape, text), text)
 
 
-def _shaped(samples: np.ndarray, shape: tuple[int, ...], text: str) -> np.ndarray:
-    """Accept (N, *shape), and (N, H, W) for one channel."""
-    if samples.shape[1:] == shape:
-        return samples
-    if shape[0] == 1 and samples.shape[1:] == shape[1:]:
-        return samples[:, None]
-    expected, got = "x".join(map(str, shape)), "x".join(map(str, samples.shape[1:]))
-    raise InputError(
-        f"{text} has samples of shape {got or 'a single number'}, expected {expected} "
-        f"({math.prod(shape)} values): resize the data or pass a matching --shape"
+def _split(text: str) -> tuple[str, dict[str, str]]:
+    """The name and its options; indices after commas (`sphere:dct:1,2,3`) belong to the name."""
+    name, *parts = text.split(",")
+    while parts and parts[0].strip().lstrip("-").isdigit():
+        name += f",{parts.pop(0).strip()}"
+    return name.strip(), split_fields(",".join(["", *parts]))[1]
+
+
+def _selection(fields: dict[str, str], split: str | None) -> Selection:
+    count = fields.pop("count", None)
+    return Selection(
+        split=fields.pop("split", split),
+        count=None if count is None else convert("count", count, int),
+        seed=convert("seed", fields.pop("seed", "0"), int),
     )
 
 
-def _draw(samples: np.ndarray, count: int, seed: int, text: str) -> np.ndarray:
-    if not 1 <= count <= len(samples):
-        raise InputError(f"{text} asks for {count} samples of {len(samples)}")
-    return samples[np.random.default_rng(seed).permutation(len(samples))[:count]]
+def _options(kind: str, fields: dict[str, str]) -> Options:
+    known = _OPTIONS[kind]
+    for field in fields:
+        if field not in known:
+            takes = ", ".join([*known, "count", "seed", "split"]).replace("_", "-")
+            raise InputError(f"{kind} data has no option {field!r}: it takes {takes}")
+    return {field: convert(field, value, known[field]) for field, value in fields.items()}
+
+
+def _digits(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
+    images = read_digits(options.get("size", shape[-1] if shape else 8))
+    return images[selection.rows(len(images), "digits")]
+
+
+def _mnist(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
+    return read_mnist(rest, selection)
+
+
+def _npy(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
+    return _rows(read_npy(rest, **options), selection, rest)
+
+
+def _npz(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
+    path, key = rest, None
+    if ":" in rest and not Path(rest).exists():
+        path, _, key = rest.rpartition(":")
+    return _rows(read_npz(path, key, **options), selection, rest)
+
+
+def _rows(array: np.ndarray, selection: Selection, name: str) -> np.ndarray:
+    if array.ndim == 0:
+        raise InputError(f"{name} is a single number: expected samples along the first axis")
+    return array if selection == Selection() else array[selection.rows(len(array), name)]
+
+
+def _folder(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
+    return read_folder(rest, Treatment(**options), selection)
+
+
+def _hugging_face(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
+    name, _, part = rest.partition(":")
+    return read_hugging_face(name, part or "train", Treatment(**options), selection)
+
+
+_READERS: dict[str, Callable[[str, Options, Selection, Shape], np.ndarray]] = {
+    "digits": _digits,
+    "mnist": _mnist,
+    "npy": _npy,
+    "npz": _npz,
+    "folder": _folder,
+    "hf": _hugging_face,
+}
+_TREATMENT = {"size": int, "grey": bool, "crop": bool, "skip_corrupt": bool}
+_OPTIONS: dict[str, dict[str, type]] = {
+    "digits": {"size": int},
+    "mnist": {},
+    "npy": {"scale": bool},
+    "npz": {"scale": bool},
+    "folder": _TREATMENT,
+    "hf": _TREATMENT,
+    **{kind: {} for kind in SYNTHETIC},
+}
+
+
+def _shaped(samples: np.ndarray, shape: Shape, text: str) -> np.ndarray:
+    """Accept (N, *shape), and (N, H, W) for one channel, also where no shape is asked for."""
+    own = samples.shape[1:]
+    if shape is None:
+        if not 1 <= len(own) <= 3:
+            raise InputError(
+                f"{text} has an array of {samples.ndim} axes: expected samples along the first "
+                "axis and 1 to 3 more (CxHxW)"
+            )
+        return samples[:, None] if len(own) == 2 else samples
+    if own == shape:
+        return samples
+    if shape[0] == 1 and own == shape[1:]:
+        return samples[:, None]
+    expected, got = "x".join(map(str, shape)), "x".join(map(str, own))
+    raise InputError(
+        f"{text} has samples of shape {got or 'a single number'}, expected {expected} "
+        f"({math.prod(shape)} values, channels first): resize the data or pass a matching --shape"
+    )

@@ -1,0 +1,45 @@
+"""`sads data`: look at a dataset before anything is trained on it."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def data(
+    data: str,
+    *,
+    shape: str | None = None,
+    png: Path | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Summarise a dataset and draw a contact sheet.
+
+    Example: `sads data digits,size=16,split=held-out --png digits.png`
+
+    Args:
+        data: `digits[,size=16]`, `mnist:DIR`, `npy:FILE`, `npz:FILE[:KEY]` (`scale`),
+            `folder:DIR` or `hf:NAME[:SPLIT]` (`size=56`, `grey`, `crop`, `skip-corrupt`),
+            `rank-one:BASIS:I` (canonical, dct, dst, hadamard, haar), `rank-one:geometry=DIR:I`,
+            `rank-one:geometry=DIR:band=K` or `sphere:geometry=DIR:I,J,K`; all take `count=`,
+            `seed=` and `split=train|held-out`, after commas.
+        shape: shape of one sample, CxHxW, where the data does not tell it.
+        png: draw the first samples into this file.
+        json: print the result as one JSON object.
+    """
+    from ..data.summary import sentences, summary
+    from ..specs import parse_dataset, parse_shape
+
+    found = parse_dataset(data, shape=parse_shape(shape) if shape else None)
+    if png is not None:
+        from ..figures.contact_sheet import draw_contact_sheet
+        from ..figures.directions import save_figure
+
+        save_figure(draw_contact_sheet(found), png)
+    if json:
+        print(jsonlib.dumps(summary(found)))
+        return
+    print("\n".join(sentences(found)))
+    if png is not None:
+        print(f"Drawn in {png}.")

@@ -1,0 +1,29 @@
+"""A set of samples and what is known about it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples with a name.
+
+    Attributes:
+        samples: float32, the first axis counts them.
+        name: the specification that makes them.
+        direction: the exact unit vector v of rank-one data, x = sqrt(D) g v; None for other data.
+    """
+
+    samples: Float[np.ndarray, "N ..."]
+    name: str
+    direction: Float[np.ndarray, " D"] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        return self.samples.shape[1:]
+
+    def __len__(self) -> int:
+        return len(self.samples)

@@ -1,0 +1,60 @@
+"""`sads data` from the outside."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sads.cli import main
+
+
+def run(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["sads", "data", *words])
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    return code, *capsys.readouterr()
+
+
+def test_summary_as_json(monkeypatch, capsys):
+    code, out, _ = run(monkeypatch, capsys, "rank-one:dct:3", "--shape", "1x4x4", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["count"] == 10_000
+    assert found["shape"] == [1, 4, 4]
+    assert found["effective_rank"] == pytest.approx(1, abs=1e-4)
+    assert found["second_moment_trace"] == pytest.approx(16, rel=0.05)
+
+
+def test_words_and_contact_sheet(monkeypatch, capsys, tmp_path):
+    png = tmp_path / "sheet.png"
+    code, out, _ = run(monkeypatch, capsys, "digits,size=16,count=20", "--png", str(png))
+    assert code == 0
+    assert "20 samples of 1x16x16" in out
+    with Image.open(png) as image:
+        assert np.asarray(image.convert("L")).std() > 20
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["digits,count=9999"], "asked for 9,999"),
+        (["rank-one:dct:0"], "--shape"),
+        (["rank-one:dct:16", "--shape", "1x4x4"], "choose 0 to 15"),
+        (["digits", "--shape", "4by4"], "1x16x16"),
+        (["digits", "--png", "sheet.nonsense"], "sheet.nonsense cannot be drawn"),
+        (["rank-one:geometry=absent:0"], "absent"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(monkeypatch, capsys, tmp_path, words, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(monkeypatch, capsys, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("sads: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

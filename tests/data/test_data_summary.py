@@ -1,0 +1,33 @@
+"""Summaries: the effective rank is the participation ratio of the second moment."""
+
+import numpy as np
+import pytest
+
+from sads.data import Dataset
+from sads.data.summary import moments, sentences, summary
+
+
+@pytest.mark.parametrize("shape", [(3000, 7), (5, 40)])
+def test_moments_agree_with_the_eigenvalues(shape):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32) + 0.5
+    values = np.linalg.eigvalsh(x.T.astype(float) @ x / len(x))
+    trace, rank = moments(x)
+    assert trace == pytest.approx(values.sum())
+    assert rank == pytest.approx(values.sum() ** 2 / np.square(values).sum())
+
+
+def test_rank_of_equal_directions():
+    x = np.zeros((9, 5), dtype=np.float32)
+    x[np.arange(9), np.arange(9) % 3] = 2
+    assert moments(x)[1] == pytest.approx(3)
+    assert moments(np.zeros((4, 2), dtype=np.float32)) == (0, 0)
+
+
+def test_summary_and_words():
+    samples = np.linspace(-1, 2, 24, dtype=np.float32).reshape(4, 1, 2, 3)
+    found = summary(Dataset(samples, "mine"))
+    assert (found["data"], found["count"], found["shape"]) == ("mine", 4, [1, 2, 3])
+    assert (found["minimum"], found["maximum"]) == (-1, 2)
+    assert found["mean"] == pytest.approx(0.5)
+    assert found["second_moment_trace"] == pytest.approx(np.square(samples).sum() / 4)
+    assert "4 samples of 1x2x3" in sentences(Dataset(samples, "mine"))[0]
