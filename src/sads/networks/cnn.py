@@ -35,7 +35,6 @@ class CNN(ScoreNetwork):
         self.layers = nn.ModuleList(conv(a, b, 3, padding=1) for a, b in itertools.pairwise(widths))
         self.times = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
         self.head = conv(width, self.shape[0], 3, padding=1)
-        self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """What the last convolution reads: (N, C, *S), (N,) to (N, width, *S)."""

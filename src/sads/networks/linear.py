@@ -46,7 +46,6 @@ class Linear(ScoreNetwork):
             basis = np.linalg.qr(normal)[0]
         self.register_buffer("phi", torch.from_numpy(basis * np.sqrt(values)).float())
         self.head = nn.Linear(size, size, bias=False)
-        self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """The flattened input, (N, *shape) to (N, D)."""

@@ -30,7 +30,6 @@ class MLP(ScoreNetwork):
         widths = [math.prod(self.shape) + TIME_FEATURES] + [width] * depth
         self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.head = nn.Linear(width, math.prod(self.shape))
-        self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """What the read-out reads: (N, *shape), (N,) to (N, width)."""

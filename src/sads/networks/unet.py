@@ -116,7 +116,8 @@ class UNet(ScoreNetwork):
                 self.up.append(Upsample(width, dims=dims))
         self.norm = GroupNorm(groups, width)
         self.head = conv(width, self.shape[0], 3, padding=1)
-        self.reset()
+        if zero_init:  # else PyTorch's own initialisation is the declared one
+            self.reset()
 
     def _check(
         self,
