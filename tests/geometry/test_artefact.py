@@ -14,7 +14,8 @@ from safetensors.numpy import save_file
 
 from sads.errors import ArtefactError
 from sads.geometry import artefact, estimate_geometry, load_geometry
-from sads.geometry.artefact import FILE, writing
+from sads.geometry.artefact import FILE
+from sads.storage import writing
 
 from .families import FAMILIES
 

@@ -23,7 +23,8 @@ from ..directions.symmetry import sectors
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError, InputError
 from ..networks import ScoreFamily
-from .artefact import FILE, read_state, write_state, writing
+from ..storage import writing
+from .artefact import FILE, read_state, write_state
 from .plan import Plan
 from .probes import Probe, Zero
 from .result import Geometry, exact_geometry

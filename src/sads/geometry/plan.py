@@ -1,16 +1,12 @@
 """What an estimate estimates: everything that decides its value, and so its identity."""
 
-import hashlib
-import json
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import InputError
-from ..networks import ScoreFamily, ScoreNetwork
 from ..schedule import Schedule
 from .precision import Precision
 from .readout import ReadOut
@@ -88,14 +84,6 @@ def timestep_distribution(
     probabilities = np.zeros(schedule.steps)
     probabilities[first:end] = 1 / (end - first)
     return probabilities, schedule.weights(weighting)
-
-
-def fingerprint(family: ScoreFamily, member: Any) -> str:
-    """Digest of what the family's parameters are and how they start."""
-    known = member.distributions() if isinstance(member, ScoreNetwork) else {}
-    rows = [(name, list(p.shape), repr(known.get(name))) for name, p in member.named_parameters()]
-    text = json.dumps([type(member).__name__, list(family.shape), rows])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def software_versions() -> dict[str, str]:

@@ -16,7 +16,8 @@ from ..directions import Spectrum, Structure, exact_spectrum, sampled_spectrum
 from ..directions.folds import EVERY_OTHER
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
-from .artefact import read_state, write_state, writing
+from ..storage import writing
+from .artefact import read_state, write_state
 from .plan import Plan
 from .state import State
 

@@ -23,7 +23,6 @@ from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
 from .plan import (
     ESTIMATORS,
     Plan,
-    fingerprint,
     software_versions,
     timestep_distribution,
     timestep_range,
@@ -124,7 +123,7 @@ def prepare(
     ensemble = _ensemble(family, member, readout, target)
     plan = Plan(
         network=family.name,
-        fingerprint=fingerprint(family, member),
+        fingerprint=family.fingerprint(member),
         shape=family.shape,
         schedule=family.schedule.kind,
         steps=family.schedule.steps,

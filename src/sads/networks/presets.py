@@ -16,19 +16,10 @@ from ..schedule import Schedule
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
-from .family import ScoreFamily
+from .family import ScoreFamily, Training
 from .linear import Linear
 from .mlp import MLP
 from .unet import UNet
-
-
-@dataclass(frozen=True)
-class Training:
-    """How table 1 trains a network."""
-
-    batch_size: int
-    iterations: int
-    learning_rate: float
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ def _preset(network: type[ScoreNetwork], shape: tuple[int, ...], training: Train
     return Preset(network, shape, MappingProxyType(fields), training)
 
 
-_RANK_ONE = Training(1000, 2_000, 1e-4)
+_RANK_ONE = Training()
 _LEVELS_3, _LEVELS_4 = (1, 1, 1), (1, 1, 1, 1)
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
@@ -94,7 +85,8 @@ def preset_family(
             raise InputError(f"{name} has no field {field!r}{_suggest(field, known)}")
     shape = preset.shape if shape is None else shape
     factory = partial(preset.network, shape, **{**preset.fields, **fields})
-    family = ScoreFamily(factory, shape, schedule or Schedule(), _spell(name, fields))
+    spelled = _spell(name, fields)
+    family = ScoreFamily(factory, shape, schedule or Schedule(), spelled, preset.training)
     factory()  # a shape or field the network cannot take is refused here
     return family
 

@@ -1,0 +1,89 @@
+"""Files that are whole or not there, and directories with one writer.
+
+A file is written beside its place, flushed to disk and renamed, so a reader sees the old one or the
+new one, never a part.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from safetensors import SafetensorError
+
+from .errors import ArtefactError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
+    """Call `write(temporary path)`, flush to disk, rename to `path`.
+
+    Raises:
+        ArtefactError: if that fails; the old file stays and nothing else is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        flush(temporary)
+        os.replace(temporary, path)
+        flush(path.parent)
+    except (OSError, SafetensorError) as error:
+        temporary.unlink(missing_ok=True)
+        raise ArtefactError(
+            f"cannot write {path}: {reason(error)}; free space or choose another --out "
+            "(what was stored before is unchanged)"
+        ) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def flush(path: Path) -> None:
+    """Make sure that a file or a directory is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Make the directory, show that it can be written, and keep other writers out."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = open(directory / ".lock", "w")  # noqa: SIM115 - held until the block ends
+    except OSError as error:
+        raise ArtefactError(f"cannot write to {directory}: {reason(error)}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ArtefactError(
+                f"{directory} is being written by another process: wait for it, or choose "
+                "another --out"
+            ) from None
+        for stale in directory.glob(".*.tmp"):  # of a process that was killed while writing
+            stale.unlink()
+        yield
+
+
+def checksum(tensors: "dict[str, np.ndarray]") -> str:
+    """Digest of names, shapes and values."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + repr(tensors[name].shape).encode())
+        digest.update(tensors[name].data)
+    return digest.hexdigest()
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be read or written, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return (str(error).splitlines() or [type(error).__name__])[0]
