@@ -10,7 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .api import estimate_geometry, network, running_estimates
+    from .api import (
+        estimate_geometry,
+        load_trained,
+        network,
+        running_estimates,
+        sample,
+        train,
+    )
     from .directions import Band, SADs, Spectrum, windowed_similarity
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
@@ -19,7 +26,14 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "api": ("estimate_geometry", "network", "running_estimates"),
+    "api": (
+        "estimate_geometry",
+        "load_trained",
+        "network",
+        "running_estimates",
+        "sample",
+        "train",
+    ),
     "directions": ("Band", "SADs", "Spectrum", "windowed_similarity"),
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
@@ -45,8 +59,11 @@ __all__ = [
     "Zero",
     "estimate_geometry",
     "load_geometry",
+    "load_trained",
     "network",
     "running_estimates",
+    "sample",
+    "train",
     "windowed_similarity",
 ]
 

@@ -1,13 +1,33 @@
-"""The Python entry points: strings, factories or values in, a geometry out."""
+"""The Python entry points: strings, factories or values in; geometries, models, samples out."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
 from . import geometry as _geometry
-from .errors import InputError
+from .data import Dataset
+from .diffusion import (
+    Callback,
+    Settings,
+    Trained,
+    initial_network,
+    load_parameters,
+    read_training,
+    sample_chunks,
+    stored_schedule,
+)
+from .diffusion import train as train_network
+from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .networks import ScoreFamily
-from .specs import parse_network, parse_probe, parse_shape
+from .schedule import Schedule
+from .specs import parse_dataset, parse_network, parse_probe, parse_shape
 
 Network = str | ScoreFamily | Callable[[], Any]
 
@@ -64,3 +84,78 @@ def running_estimates(
 
 def _probe(probe: str | Probe, family: ScoreFamily) -> Probe:
     return parse_probe(probe, shape=family.shape) if isinstance(probe, str) else probe
+
+
+def train(
+    source: Network,
+    data: str | Dataset,
+    *,
+    shape: str | tuple[int, ...] | None = None,
+    schedule: str = "linear",
+    out: str | Path | None = None,
+    callbacks: tuple[Callback, ...] = (),
+    device: str = "cpu",
+    **settings: Any,
+) -> Trained:
+    """Train a fresh network on a dataset by denoising score matching.
+
+    Args:
+        source: what `network` takes.
+        data: in the data grammar (its training split unless it names another) or a dataset.
+        shape: shape of one sample; presets have their own.
+        schedule: `linear` or `cosine`.
+        out: directory for checkpoints and the result; an unfinished run is continued.
+        callbacks: called after each step with its number, loss and time.
+        device: `cpu` or a CUDA device.
+        **settings: `iterations`, `batch_size`, `learning_rate`, `seed`, `accumulate`, `clip`,
+            `compile`, `bfloat16`; what is left out is the preset's of table 1.
+    """
+    family = replace(network(source, shape=shape), schedule=Schedule(schedule))
+    found = (
+        parse_dataset(data, shape=family.shape, split="train") if isinstance(data, str) else data
+    )
+    defaults = asdict(family.training)
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    try:
+        protocol = Settings(**(defaults | chosen))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"{first['loc'][0]}: {first['msg']}, got {first['input']!r}") from error
+    samples = torch.from_numpy(np.ascontiguousarray(found.samples))
+    return train_network(family, samples, protocol, out=out, callbacks=callbacks, device=device)
+
+
+def load_trained(directory: str | Path) -> tuple[ScoreFamily, nn.Module]:
+    """The family and the trained network in a directory that `train` wrote."""
+    header, tensors = read_training(Path(directory))
+    family = parse_network(header.network, shape=header.shape, schedule=stored_schedule(header))
+    member = initial_network(family, 0)
+    if family.fingerprint(member) != header.fingerprint:
+        raise ArtefactError(
+            f"{directory} was trained with another version of {header.network}: train again"
+        )
+    load_parameters(member, tensors, Path(directory))
+    return family, member.eval().requires_grad_(False)
+
+
+def sample(
+    directory: str | Path,
+    count: int,
+    *,
+    compile: bool = False,  # noqa: A002 - torch's name
+    device: str = "cpu",
+    **options: Any,
+) -> Iterator[Tensor]:
+    """Samples of a trained network, a chunk at a time.
+
+    Args:
+        directory: what `train` wrote.
+        count: how many samples.
+        compile: use torch.compile.
+        device: `cpu` or a CUDA device.
+        **options: `steps`, `eta`, `seed`, `chunk`, `on_step`; see `sads.diffusion.sample_chunks`.
+    """
+    family, member = load_trained(directory)
+    member = member.to(device)
+    predict = torch.compile(member) if compile else member
+    return sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)

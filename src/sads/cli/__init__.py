@@ -13,6 +13,8 @@ from ..errors import SadsError
 from .data import data
 from .directions import directions
 from .geometry import geometry
+from .sample import sample
+from .train import train
 
 app = App(
     name="sads",
@@ -24,6 +26,8 @@ app = App(
 app.command(geometry)
 app.command(directions)
 app.command(data)
+app.command(train)
+app.command(sample)
 
 
 def main() -> None:

@@ -32,3 +32,28 @@ def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
             bar.update(task, completed=progress.networks, total=progress.expected, error=known)
 
         yield report
+
+
+@contextmanager
+def steps_bar(title: str, unit: str) -> "Iterator[Callable[[int, int, str], None]]":
+    """A bar with steps, a note and time left, fed by the yielded function."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task(title, total=1, note="")
+
+        def report(done: int, total: int, note: str = "") -> None:
+            bar.update(task, completed=done, total=total, note=note)
+
+        yield report

@@ -1,0 +1,89 @@
+"""`sads train`: train a small diffusion model."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from ..diffusion import Step
+
+
+def train(
+    network: str,
+    *,
+    data: str,
+    out: Path,
+    shape: str | None = None,
+    iterations: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    accumulate: int = 1,
+    schedule: Literal["linear", "cosine"] = "linear",
+    seed: int = 0,
+    compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
+    bfloat16: Annotated[bool, Parameter(negative="")] = False,
+    device: str = "cpu",
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Train a network by denoising score matching, by the paper's protocol.
+
+    Example: `sads train iddpm-16 --data rank-one:dct:0 --iterations 500 --out runs/dct-0`
+
+    Args:
+        network: a preset with optional fields, `FILE.py:factory` or `package.module:factory`.
+        data: in the data grammar, see `sads data --help`; its training split by default.
+        out: directory for checkpoints and the result; an interrupted run is continued.
+        shape: shape of one sample, CxHxW; presets have their own.
+        iterations: updates; table 1's for the preset unless given.
+        batch_size: samples a batch; table 1's unless given.
+        learning_rate: of Adam; table 1's unless given.
+        accumulate: batches an update.
+        schedule: noise schedule.
+        seed: of the initialisation and all draws.
+        compile: use torch.compile, after a warm-up.
+        bfloat16: use autocast to bfloat16.
+        device: `cpu` or `cuda`.
+        json: print the result as one JSON object.
+    """
+    from .. import api
+    from .progress import steps_bar
+
+    with steps_bar(network, "steps") as report:
+
+        def follow(step: "Step") -> None:
+            report(step.number, step.iterations, f"loss {step.loss:.4f}")
+
+        found = api.train(
+            network,
+            data,
+            shape=shape,
+            schedule=schedule,
+            out=out,
+            callbacks=(follow,),
+            device=device,
+            iterations=iterations,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            accumulate=accumulate,
+            seed=seed,
+            compile=compile,
+            bfloat16=bfloat16,
+        )
+    tail = found.losses[-max(1, len(found.losses) // 10) :].mean().item()
+    if json:
+        summary = found.settings.model_dump() | {
+            "network": network,
+            "data": data,
+            "steps": len(found.losses),
+            "loss": tail,
+            "seconds": found.seconds,
+        }
+        print(jsonlib.dumps(summary))
+        return
+    print(
+        f"{network} trained on {data}: {len(found.losses):,} steps in {found.seconds:.1f} s, mean "
+        f"loss of the last tenth {tail:.4f}.\nSaved in {out}. Sample it: sads sample {out} --count "
+        "1000 --out samples.npy"
+    )

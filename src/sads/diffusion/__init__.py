@@ -1,0 +1,24 @@
+"""The diffusion engine: train a small model, sample it."""
+
+from .checkpoint import FILE, Header, Settings, load_parameters, read_training, stored_schedule
+from .sampling import SamplingError, respaced, sample_chunks, write_samples
+from .training import Callback, Step, Trained, TrainingError, initial_network, train
+
+__all__ = [
+    "FILE",
+    "Callback",
+    "Header",
+    "SamplingError",
+    "Settings",
+    "Step",
+    "Trained",
+    "TrainingError",
+    "initial_network",
+    "load_parameters",
+    "read_training",
+    "respaced",
+    "sample_chunks",
+    "stored_schedule",
+    "train",
+    "write_samples",
+]

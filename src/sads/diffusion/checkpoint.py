@@ -1,0 +1,225 @@
+"""A training on disk: one safetensors file with everything that decides the next step.
+
+Tensors: the parameters and buffers, Adam's two moments, the generator's state, the order of the
+running epoch, the losses. The header holds the protocol, the progress and a checksum. No pickle.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ..errors import ArtefactError
+from ..networks import ScoreFamily
+from ..schedule import Schedule
+from ..storage import atomic_write, checksum, reason
+
+FILE = "training.safetensors"
+FORMAT = "sads.training/1"
+
+
+class Settings(BaseModel):
+    """The protocol of a training.
+
+    Attributes:
+        iterations: updates.
+        batch_size: samples a batch.
+        learning_rate: of Adam.
+        seed: of the initialisation and all draws.
+        accumulate: batches an update.
+        clip: largest norm of the gradient.
+        compile: use torch.compile.
+        bfloat16: use autocast to bfloat16.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    iterations: int = Field(2_000, ge=1)
+    batch_size: int = Field(1_000, ge=1)
+    learning_rate: float = Field(1e-4, gt=0)
+    seed: int = Field(0, ge=0)
+    accumulate: int = Field(1, ge=1)
+    clip: float = Field(1.0, gt=0)
+    compile: bool = False
+    bfloat16: bool = False
+
+
+class Header(BaseModel):
+    """What a stored training says of itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    network: str
+    fingerprint: str
+    shape: tuple[int, ...]
+    schedule: str
+    steps: int
+    settings: Settings
+    data: str
+    step: int
+    cursor: int
+    seconds: float
+
+
+@dataclass
+class Run:
+    """The state of a training, beside network and optimiser."""
+
+    settings: Settings
+    generator: torch.Generator
+    order: Int[Tensor, " M"]
+    data: str = ""
+    cursor: int = 0
+    step: int = 0
+    losses: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @classmethod
+    def fresh(cls, settings: Settings, data: str = "") -> "Run":
+        generator = torch.Generator().manual_seed(settings.seed)
+        return cls(settings, generator, torch.empty(0, dtype=torch.int64), data)
+
+
+def write_run(
+    directory: Path,
+    family: ScoreFamily,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    run: Run,
+) -> None:
+    """Write atomically; on failure the old file stays."""
+    tensors = {f"network.{n}": v for n, v in network.state_dict().items()}
+    for (name, _), moments in zip(network.named_parameters(), _moments(optimiser), strict=True):
+        tensors |= {f"{key}.{name}": moments[key] for key in ("exp_avg", "exp_avg_sq")}
+    tensors |= {
+        "generator": run.generator.get_state(),
+        "order": run.order,
+        "losses": torch.tensor(run.losses, dtype=torch.float64),
+    }
+    plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    header = Header(
+        network=family.name,
+        fingerprint=family.fingerprint(network),
+        shape=family.shape,
+        schedule=family.schedule.kind,
+        steps=family.schedule.steps,
+        settings=run.settings,
+        data=run.data,
+        step=run.step,
+        cursor=run.cursor,
+        seconds=run.seconds,
+    )
+    metadata = {"format": FORMAT, "header": header.model_dump_json(), "checksum": _digest(plain)}
+    atomic_write(directory / FILE, lambda path: save_file(plain, path, metadata=metadata))
+
+
+def _moments(optimiser: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    parameters = optimiser.param_groups[0]["params"]
+    return [optimiser.state[parameter] for parameter in parameters]
+
+
+def read_run(
+    directory: Path,
+    family: ScoreFamily,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    fresh: Run,
+) -> Run:
+    """Load a stored training into network and optimiser, and return its state.
+
+    Raises:
+        ArtefactError: if the file is damaged, or of another network, protocol or dataset.
+    """
+    header, tensors = read_training(directory)
+    _refuse_other(directory, header, family, network, fresh)
+    load_parameters(network, tensors, directory)
+    step = torch.tensor(float(header.step))
+    for (name, _), parameter in zip(
+        network.named_parameters(), optimiser.param_groups[0]["params"], strict=True
+    ):
+        optimiser.state[parameter] = {
+            "step": step.clone(),
+            "exp_avg": tensors[f"exp_avg.{name}"].to(parameter.device),
+            "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(parameter.device),
+        }
+    fresh.generator.set_state(tensors["generator"])
+    return Run(
+        settings=fresh.settings,
+        generator=fresh.generator,
+        order=tensors["order"],
+        data=fresh.data,
+        cursor=header.cursor,
+        step=header.step,
+        losses=tensors["losses"].tolist(),
+        seconds=header.seconds,
+    )
+
+
+def read_training(directory: Path) -> tuple[Header, dict[str, Tensor]]:
+    """The verified content of a stored training."""
+    path = directory / FILE
+    if not path.is_file():
+        raise ArtefactError(f"no training in {directory}: expected {FILE} (sads train makes one)")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                found = metadata.get("format", "a foreign safetensors file")
+                raise ArtefactError(f"{path} is {found}, expected {FORMAT}")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = Header.model_validate_json(metadata["header"])
+    except (OSError, SafetensorError) as error:
+        raise ArtefactError(
+            f"{path} is truncated or not a safetensors file ({reason(error)}): delete it and train "
+            "again"
+        ) from error
+    except (ValidationError, KeyError) as error:
+        raise ArtefactError(f"{path} has an unreadable header: {reason(error)}") from error
+    if _digest(tensors) != metadata.get("checksum"):
+        raise ArtefactError(f"{path} is corrupt: its checksum does not match; train again")
+    return header, tensors
+
+
+def load_parameters(network: nn.Module, tensors: dict[str, Tensor], directory: Path) -> None:
+    """Put stored parameters and buffers into a network of the same architecture."""
+    own = {n.removeprefix("network."): v for n, v in tensors.items() if n.startswith("network.")}
+    try:
+        network.load_state_dict(own)
+    except RuntimeError as error:
+        raise ArtefactError(f"{directory} holds the parameters of another network") from error
+
+
+def stored_schedule(header: Header) -> Schedule:
+    """The noise schedule that a training was made for."""
+    return Schedule(header.schedule, header.steps)
+
+
+def _refuse_other(
+    directory: Path, header: Header, family: ScoreFamily, network: nn.Module, fresh: Run
+) -> None:
+    own = {
+        "fingerprint": family.fingerprint(network),
+        "schedule": family.schedule.kind,
+        "steps": family.schedule.steps,
+        "data": fresh.data,
+    }
+    # More iterations continue a training; every other change of the protocol is another one.
+    own |= {k: v for k, v in fresh.settings.model_dump().items() if k != "iterations"}
+    stored = header.model_dump() | header.settings.model_dump()
+    different = [f"{k} was {stored[k]!r}, now {v!r}" for k, v in own.items() if stored[k] != v]
+    if different:
+        raise ArtefactError(
+            f"{directory} holds another training ({'; '.join(different)}): choose another --out or "
+            "delete the directory"
+        )
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    return checksum({name: np.asarray(value) for name, value in tensors.items()})

@@ -1,0 +1,154 @@
+"""Sampling by the DDIM formula; at eta = 1 it is ancestral DDPM sampling.
+
+With predicted noise e at timestep t and the next timestep s < t (abar_s = 1 after the last),
+
+    x_0 = (x_t - sqrt(1 - abar_t) e) / sqrt(abar_t)
+    sigma = eta sqrt((1 - abar_s) / (1 - abar_t)) sqrt(1 - abar_t / abar_s)
+    x_s = sqrt(abar_s) x_0 + sqrt(1 - abar_s - sigma^2) e + sigma z,      z ~ N(0, I).
+
+No clipping of x_0. Sample i gets its noise from a block of samples of its own seed, so the result
+depends on the seed alone and not on how many samples are computed at once.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.lib.format import open_memmap
+from torch import Tensor
+
+from ..errors import InputError, SadsError
+from ..schedule import Schedule
+from ..storage import atomic_write
+
+BLOCK = 64  # samples that share a generator
+CHUNK = 256
+
+Predictor = Callable[[Tensor, Tensor], Tensor]
+
+
+class SamplingError(SadsError):
+    """Samples that are of no use."""
+
+
+def respaced(steps: int, schedule: Schedule) -> Int[np.ndarray, " K"]:
+    """Timesteps to visit, descending, evenly spread from the last to the first.
+
+    >>> respaced(4, Schedule()).tolist()
+    [999, 666, 333, 0]
+    """
+    if not 1 <= steps <= schedule.steps:
+        raise InputError(f"sampling takes 1 to {schedule.steps} steps, got {steps}")
+    if steps == 1:
+        return np.array([schedule.steps - 1])
+    return np.linspace(schedule.steps - 1, 0, steps).round().astype(int)
+
+
+def sample_chunks(
+    predict: Predictor,
+    shape: tuple[int, ...],
+    count: int,
+    schedule: Schedule,
+    *,
+    steps: int = 1000,
+    eta: float = 1.0,
+    seed: int = 0,
+    chunk: int = CHUNK,
+    device: str = "cpu",
+    on_step: Callable[[int, int], None] | None = None,
+) -> Iterator[Float[Tensor, "n ..."]]:
+    """Samples, some at a time, `count` in all.
+
+    Args:
+        predict: predicted noise for x (N, *shape) at t (N,).
+        shape: shape of one sample.
+        count: how many, any number.
+        schedule: of the diffusion.
+        steps: timesteps visited; fewer than the schedule's are evenly respaced.
+        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        seed: of all noise.
+        chunk: samples computed at once; every batch has this size, the last is padded.
+        device: where to compute.
+        on_step: called with steps done and steps in all.
+    """
+    if count < 1 or chunk < 1:
+        raise InputError(f"the number of samples starts at 1, got {count} in chunks of {chunk}")
+    if not 0 <= eta <= 1:
+        raise InputError(f"eta is between 0 (deterministic) and 1 (ancestral), got {eta}")
+    times = respaced(steps, schedule)
+    chunk = min(chunk, count)
+    total, done = len(times) * -(-count // chunk), 0
+    for start in range(0, count, chunk):
+        noise = _Noise(seed, start, chunk, shape)
+        x = noise.draw().to(device)
+        for t, following in zip(times, [*times[1:], None], strict=True):
+            x = _update(predict, x, int(t), following, schedule, eta, noise)
+            done += 1
+            if on_step is not None:
+                on_step(done, total)
+        x = x[: min(chunk, count - start)].cpu()
+        if not bool(torch.isfinite(x).all()):
+            raise SamplingError(
+                "the samples have NaN or infinite values: the network was not trained well enough "
+                "or its parameters are damaged; nothing was written"
+            )
+        yield x
+
+
+@torch.inference_mode()
+def _update(
+    predict: Predictor,
+    x: Tensor,
+    t: int,
+    following: int | None,
+    schedule: Schedule,
+    eta: float,
+    noise: "_Noise",
+) -> Tensor:
+    abar = float(schedule.abar[t])
+    abar_next = 1.0 if following is None else float(schedule.abar[following])
+    eps = predict(x, torch.full((len(x),), t, device=x.device)).float()
+    clean = (x - (1 - abar) ** 0.5 * eps) / abar**0.5
+    sigma = eta * ((1 - abar_next) / (1 - abar) * (1 - abar / abar_next)) ** 0.5
+    x = abar_next**0.5 * clean + max(1 - abar_next - sigma**2, 0.0) ** 0.5 * eps
+    return x + sigma * noise.draw().to(x.device) if sigma > 0 else x
+
+
+class _Noise:
+    """Successive noise of samples start to start + count, the same however they are chunked."""
+
+    def __init__(self, seed: int, start: int, count: int, shape: tuple[int, ...]):
+        self.shape = shape
+        first, last = start // BLOCK, (start + count - 1) // BLOCK
+        self.part = slice(start - first * BLOCK, start - first * BLOCK + count)
+        self.generators = [
+            torch.Generator().manual_seed(_block_seed(seed, block))
+            for block in range(first, last + 1)
+        ]
+
+    def draw(self) -> Float[Tensor, "n ..."]:
+        blocks = [torch.randn(BLOCK, *self.shape, generator=g) for g in self.generators]
+        return torch.cat(blocks)[self.part]
+
+
+def _block_seed(seed: int, block: int) -> int:
+    word = np.random.SeedSequence(seed, spawn_key=(block,)).generate_state(1, np.uint64)[0]
+    return int(word) >> 1  # torch takes seeds below 2^63
+
+
+def write_samples(
+    path: Path, chunks: Iterator[Float[Tensor, "n ..."]], shape: tuple[int, ...], count: int
+) -> None:
+    """Write chunks into a `.npy` file as they come; the file appears when it is whole."""
+
+    def write(temporary: Path) -> None:
+        array = open_memmap(temporary, mode="w+", dtype=np.float32, shape=(count, *shape))
+        start = 0
+        for chunk in chunks:
+            array[start : start + len(chunk)] = chunk.numpy()
+            start += len(chunk)
+        array.flush()
+
+    atomic_write(path, write)

@@ -1,0 +1,204 @@
+"""Denoising score matching: plain mean squared error on the noise, t uniform (equation 2).
+
+Adam, gradients clipped to a norm of 1, no average of the weights. Every sample is seen once per
+epoch, in a new order each time; batches run on across epochs, so all have one size.
+
+Everything that decides the next step (parameters, Adam's moments, generator, order of the epoch)
+is in the checkpoint. A run that was killed continues bit for bit at the same thread count.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import InputError, SadsError
+from ..networks import ScoreFamily
+from ..storage import checksum, writing
+from .checkpoint import FILE, Run, Settings, read_run, write_run
+from .noising import add_noise, signal_levels
+
+CHECKPOINT_SECONDS = 60.0
+
+
+class TrainingError(SadsError):
+    """A training that cannot go on; the last good checkpoint is kept."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of training, as callbacks see it: the `number`-th of `iterations`."""
+
+    number: int
+    iterations: int
+    loss: float
+    seconds: float
+
+
+Callback = Callable[[Step], None]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network and how it came about.
+
+    Attributes:
+        network: in eval mode, on the CPU.
+        settings: the protocol.
+        losses: one for each step.
+        seconds: time spent training.
+    """
+
+    network: nn.Module
+    settings: Settings
+    losses: Float[Tensor, " steps"]
+    seconds: float
+
+
+def train(
+    family: ScoreFamily,
+    samples: Float[Tensor, "M ..."],
+    settings: Settings,
+    *,
+    out: str | Path | None = None,
+    callbacks: tuple[Callback, ...] = (),
+    device: str = "cpu",
+) -> Trained:
+    """Train a fresh network of a family on samples.
+
+    Args:
+        family: the network; its schedule is the diffusion's.
+        samples: training data, shape (M, *family.shape), float32.
+        settings: the protocol; its seed decides the initialisation and all draws.
+        out: directory for checkpoints and the result; an unfinished run is continued.
+        callbacks: called after each step; a logger for TensorBoard or W&B is one of these.
+        device: `cpu` or a CUDA device.
+
+    Raises:
+        InputError: if the samples do not fit the network.
+        TrainingError: if the loss is not finite; the last good checkpoint stays in `out`.
+        ArtefactError: if `out` holds another training.
+    """
+    _check_samples(family, samples)
+    if out is None:
+        return _train(family, samples, settings, None, callbacks, torch.device(device))
+    with writing(Path(out)):
+        return _train(family, samples, settings, Path(out), callbacks, torch.device(device))
+
+
+def _check_samples(family: ScoreFamily, samples: Tensor) -> None:
+    if tuple(samples.shape[1:]) != family.shape:
+        got, expected = tuple(samples.shape[1:]), family.shape
+        raise InputError(
+            f"{family.name} takes samples of shape {expected}, the data have {got}: resize the "
+            "data or choose another --shape"
+        )
+    if not len(samples):
+        raise InputError("there is nothing to train on: the dataset is empty")
+    if not bool(torch.isfinite(samples).all()):
+        raise InputError("the training data have NaN or infinite values: clean them first")
+
+
+def _train(
+    family: ScoreFamily,
+    samples: Tensor,
+    settings: Settings,
+    out: Path | None,
+    callbacks: tuple[Callback, ...],
+    device: torch.device,
+) -> Trained:
+    network = initial_network(family, settings.seed).to(device).train()
+    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    run = Run.fresh(settings, data_digest(samples))
+    if out is not None and (out / FILE).exists():
+        run = read_run(out, family, network, optimiser, run)
+    started = stored = time.perf_counter()
+    before = run.seconds
+
+    def store() -> None:
+        run.seconds = before + time.perf_counter() - started
+        if out is not None:
+            write_run(out, family, network, optimiser, run)
+
+    predict = torch.compile(network) if settings.compile else network
+    samples = samples.to(device)
+    abar = signal_levels(family.schedule, device)
+    first = run.step
+    while run.step < settings.iterations:
+        loss = _step(predict, network, optimiser, samples, abar, run)
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {loss} at step {run.step + 1}: lower the learning rate "
+                f"({settings.learning_rate:g}) or check the data"
+                + ("; the last good checkpoint is kept" if out is not None else "")
+            )
+        run.losses.append(loss)
+        run.step += 1
+        for callback in callbacks:
+            callback(Step(run.step, settings.iterations, loss, time.perf_counter() - started))
+        if out is not None and time.perf_counter() - stored > CHECKPOINT_SECONDS:
+            store()
+            stored = time.perf_counter()
+    if run.step > first or out is None:
+        store()
+    losses = torch.tensor(run.losses, dtype=torch.float32)
+    return Trained(network.eval().cpu(), settings, losses, run.seconds)
+
+
+def data_digest(samples: Tensor) -> str:
+    """A short name for the content of a dataset."""
+    return checksum({"samples": samples.contiguous().numpy()})[:16]
+
+
+def initial_network(family: ScoreFamily, seed: int) -> nn.Module:
+    """The network that a seed stands for; the global random state is as before afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return family.factory()
+
+
+def _step(
+    predict: Callable[[Tensor, Tensor], Tensor],
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    samples: Tensor,
+    abar: Tensor,
+    run: Run,
+) -> float:
+    """One update from `accumulate` batches; the loss before it."""
+    settings = run.settings
+    optimiser.zero_grad(set_to_none=True)
+    total = 0.0
+    for index in _batches(run, len(samples)):
+        x = samples[index.to(samples.device)]
+        t = torch.randint(len(abar), (len(x),), generator=run.generator).to(x.device)
+        eps = torch.randn(x.shape, generator=run.generator).to(x.device)
+        cast = torch.autocast(x.device.type, torch.bfloat16) if settings.bfloat16 else nullcontext()
+        with cast:
+            loss = F.mse_loss(predict(add_noise(x, eps, t, abar), t).float(), eps)
+        (loss / settings.accumulate).backward()
+        total += loss.item() / settings.accumulate
+    if math.isfinite(total):  # a bad step is not taken
+        nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+        optimiser.step()
+    return total
+
+
+def _batches(run: Run, size: int) -> Iterator[Int[Tensor, " batch"]]:
+    """Indices of the next `accumulate` batches, running on through the epochs."""
+    for _ in range(run.settings.accumulate):
+        parts, wanted = [], run.settings.batch_size
+        while wanted:
+            if run.cursor == len(run.order):
+                run.order, run.cursor = torch.randperm(size, generator=run.generator), 0
+            parts.append(run.order[run.cursor : run.cursor + wanted])
+            run.cursor += len(parts[-1])
+            wanted -= len(parts[-1])
+        yield torch.cat(parts)
