@@ -15,8 +15,9 @@ half is exchangeable, and permuting it with the direction fixed gives an exact p
 
 Ascent: with the pairing of the sorted projections fixed, W2(v)^2 = v^T M v with the second moment
 M = sum_k w_k z_k z_k^T of the paired differences z_k = x_{i_k} - y_{j_k}; its gradient is 2 M v.
-Steps are those of the power method, v <- M v / |M v|, sorted anew each time; M is never formed:
-M v = X^T a - Y^T b with one residual per point (see `Coupling.residuals`).
+A step goes half-way to where the power method would, v <- v + M v / |M v| at unit length, and sorts
+anew; whole steps circle around a narrow summit. M is never formed: M v = X^T a - Y^T b with one
+residual for each point (see `Coupling.residuals`).
 
 Starts: given candidates, the difference of means, the eigenvectors of largest |eigenvalue| of the
 difference of second moments about the pooled mean (W2 does not see a common shift), and random
@@ -37,7 +38,7 @@ EIGENVECTORS = 8
 EIGENVECTOR_STEPS = 20  # subspace iterations: a start needs no more digits
 ASCENT_STEPS = 20
 REFINED_CANDIDATES = 8  # the best of the given candidates; the others compete as they are
-ASCENT_SHARE = 0.75  # of the fit half; choosing between directions needs few points
+ASCENT_SHARE = 2 / 3  # of the fit half; choosing between directions needs fewer points
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +92,17 @@ def max_sliced_wasserstein(
         _split(sample, generator) for sample in (x, y)
     )
     centred = _centre(x_ascent, y_ascent)
-    starts = [
-        given[_best(x_choice, y_choice, given, REFINED_CANDIDATES)],
-        _mean_difference(*centred),
-        _top_eigenvectors(*centred, generator),
-        generator.standard_normal((restarts, size)),
-    ]
-    contenders = np.concatenate([given, *_ascend(*centred, np.concatenate(starts))])
+    starts = np.concatenate(
+        [
+            given[_best(x_choice, y_choice, given, REFINED_CANDIDATES)],
+            _mean_difference(*centred),
+            _top_eigenvectors(*centred, generator),
+            generator.standard_normal((restarts, size)),
+        ]
+    )
+    starts = _unit_rows(starts[starts.any(axis=1)])  # equal means have no difference
+    # Starts compete too: an ascent may lose a true direction to its sample's noise.
+    contenders = np.concatenate([given, starts, _ascend(*centred, starts)])
     direction = contenders[_best(x_choice, y_choice, contenders, 1)[0]]
 
     fit = sliced_wasserstein(
@@ -168,27 +173,27 @@ def _top_eigenvectors(
 
 
 def _ascend(
-    x: Float[np.ndarray, "n D"], y: Float[np.ndarray, "m D"], starts: Float[np.ndarray, "S D"]
-) -> list[Float[np.ndarray, "_ D"]]:
-    """All the unit directions passed on the way up from each start, the starts included."""
+    x: Float[np.ndarray, "n D"],
+    y: Float[np.ndarray, "m D"],
+    directions: Float[np.ndarray, "S D"],
+) -> Float[np.ndarray, "_ D"]:
+    """The unit directions that the starts end in."""
     coupling = Coupling.of_sizes(len(x), len(y))
-    directions, path = _unit_rows(starts), []
-    for _ in range(1 + ASCENT_STEPS):
-        path.append(directions)
+    for _ in range(ASCENT_STEPS):
         if not len(directions):
             break
         narrow = directions.astype(x.dtype)
         pairs = zip(narrow @ x.T, narrow @ y.T, strict=True)
         a, b = map(np.array, zip(*(coupling.residuals(p, q) for p, q in pairs), strict=True))
-        directions = _unit_rows(a.astype(x.dtype) @ x - b.astype(x.dtype) @ y)
-    return path
+        steps = a.astype(x.dtype) @ x - b.astype(x.dtype) @ y
+        moving = steps.any(axis=1)  # nothing shows along the others: nowhere to go from there
+        directions = _unit_rows(directions[moving] + _unit_rows(steps[moving]))
+    return directions
 
 
-def _unit_rows(rows: Float[np.ndarray, "S D"]) -> Float[np.ndarray, "_ D"]:
-    """Rows at unit length, without those that vanish: there is nowhere to go from there."""
-    norms = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
-    kept = norms[:, 0] > 0
-    return rows[kept] / norms[kept]
+def _unit_rows(rows: Float[np.ndarray, "S D"]) -> Float[np.ndarray, "S D"]:
+    rows = rows.astype(np.float64, copy=False)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def _permutation_test(
