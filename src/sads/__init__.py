@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .api import (
+        distance,
         estimate_geometry,
         load_trained,
         network,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
     "api": (
+        "distance",
         "estimate_geometry",
         "load_trained",
         "network",
@@ -57,6 +59,7 @@ __all__ = [
     "ScoreFamily",
     "Spectrum",
     "Zero",
+    "distance",
     "estimate_geometry",
     "load_geometry",
     "load_trained",

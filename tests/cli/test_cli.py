@@ -8,27 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sads.cli import main
 from sads.errors import InputError
 
 TINY = ["iddpm-16,channels=8,groups=8,mults=1x1", "--shape", "1x8x8"]
-
-
-@pytest.fixture
-def sads(monkeypatch, capsys):
-    """Run a command line in this process; returns exit code, standard output and error."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sads", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_json_has_what_it_promises(sads):

@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError
 from ..errors import SadsError
 from .data import data
 from .directions import directions
+from .distance import distance
 from .geometry import geometry
 from .sample import sample
 from .train import train
@@ -28,6 +29,7 @@ app.command(directions)
 app.command(data)
 app.command(train)
 app.command(sample)
+app.command(distance)
 
 
 def main() -> None:

@@ -159,6 +159,7 @@ def _estimates(
 
     stored = time.perf_counter()
     error: float | None = None
+    geometry: Geometry | None = None
     while goal.networks is None or state.networks < goal.networks:
         if state.networks >= state.next_check:
             geometry, error = _look(source, goal, state)
@@ -174,7 +175,10 @@ def _estimates(
                 stored = time.perf_counter()
     if not state.finished or state.networks > resumed_at:
         store(finished=True)
-    yield Geometry(source.plan, state)
+    if geometry is None or geometry.networks < state.networks:
+        geometry = Geometry(source.plan, state)
+    geometry.state.seconds, geometry.state.finished = state.seconds, True
+    yield geometry  # that of the last look, where it can be, with what it has computed
 
 
 def _start(source: Source, goal: Goal) -> tuple[Source, State]:

@@ -1,0 +1,125 @@
+"""Training and sampling with `--compile`, against a plain eager loop of the same network and batch.
+
+    python benchmarks/training.py [--batch 256] [--steps 30]
+
+Both run in float32 in this process, alternating in rounds so that a noisy machine disturbs both
+alike. The first steps of the compiled side are its warm-up, reported apart.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from sads.diffusion import Settings, Step, initial_network, sample_chunks, train
+from sads.networks import preset_family
+
+NAME = "iddpm-16"
+ROUNDS = 3
+
+
+def plain_training(batch: int, steps: int) -> float:
+    """Images a second of the loop that anyone would write."""
+    family = preset_family(NAME)
+    network = initial_network(family, 0).train()
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
+    abar = torch.from_numpy(family.schedule.abar).float()
+    data = torch.randn(10_000, *family.shape)
+
+    def step() -> None:
+        x = data[torch.randint(len(data), (batch,))]
+        t = torch.randint(1000, (batch,))
+        eps = torch.randn_like(x)
+        a = abar[t].view(-1, 1, 1, 1)
+        loss = F.mse_loss(network(a.sqrt() * x + (1 - a).sqrt() * eps, t), eps)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimiser.step()
+
+    step()
+    started = time.perf_counter()
+    for _ in range(steps):
+        step()
+    return steps * batch / (time.perf_counter() - started)
+
+
+def our_training(batch: int, steps: int) -> tuple[float, float]:
+    """Images a second of ours with compile, and the seconds of its warm-up."""
+    family = preset_family(NAME)
+    times: list[float] = []
+
+    def clock(step: Step) -> None:
+        times.append(step.seconds)
+
+    settings = Settings(iterations=steps + 3, batch_size=batch, compile=True)
+    train(family, torch.randn(10_000, *family.shape), settings, callbacks=(clock,))
+    return steps * batch / (times[-1] - times[2]), times[2]
+
+
+def sampling(batch: int, steps: int, compiled: bool) -> tuple[float, float]:
+    """Images times steps a second, and the seconds of the warm-up."""
+    family = preset_family(NAME)
+    network = initial_network(family, 0).eval().requires_grad_(False)
+    times: list[float] = []
+    started = time.perf_counter()
+    for _ in sample_chunks(
+        torch.compile(network) if compiled else network,
+        family.shape,
+        batch,
+        family.schedule,
+        steps=steps + 3,
+        chunk=batch,
+        on_step=lambda done, total: times.append(time.perf_counter() - started),
+    ):
+        pass
+    return steps * batch / (times[-1] - times[2]), times[2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    batch, steps = arguments.batch, arguments.steps
+    rows: dict[str, list[float]] = {
+        "train": [],
+        "train plain": [],
+        "sample": [],
+        "sample plain": [],
+    }
+    warm: dict[str, float] = {}
+    for _ in range(ROUNDS):
+        rows["train plain"].append(plain_training(batch, steps))
+        rate, seconds = our_training(batch, steps)
+        rows["train"].append(rate)
+        warm.setdefault("train", seconds)
+        rows["sample plain"].append(sampling(batch, steps, compiled=False)[0])
+        rate, seconds = sampling(batch, steps, compiled=True)
+        rows["sample"].append(rate)
+        warm.setdefault("sample", seconds)
+    found = {}
+    print(f"{NAME}, batches of {batch}, images a second (median of {ROUNDS} rounds)")
+    for kind in ("train", "sample"):
+        ours, plain = statistics.median(rows[kind]), statistics.median(rows[f"{kind} plain"])
+        found[kind] = {
+            "compiled": ours,
+            "plain": plain,
+            "ratio": ours / plain,
+            "warm_up": warm[kind],
+        }
+        print(
+            f"{kind:7} compiled {ours:8.0f}  plain {plain:8.0f}  {ours / plain:.2f} times, "
+            f"after a warm-up of {warm[kind]:.0f} s"
+        )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Training and sampling on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+TRAIN = ["train", "mlp,width=16", "--shape", "1x8x8", "--data", "digits", "--iterations", "5"]
+
+
+def test_train_then_sample(sads, tmp_path):
+    run, file = str(tmp_path / "run"), str(tmp_path / "samples.npy")
+    code, out, _ = sads(*TRAIN, "--batch-size", "20", "--out", run, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["steps"] == 5
+    assert found["learning_rate"] == 1e-4
+    code, _, _ = sads("sample", run, "--count", "10", "--steps", "4", "--out", file)
+    assert code == 0
+    samples = np.load(file)
+    assert samples.shape == (10, 1, 8, 8)
+    code, out, _ = sads("data", f"npy:{file}", "--json")
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--data", "digits,size=9"], "9x9"),
+        (["--data", "nothing"], "unknown data"),
+        (["--iterations", "0"], "iterations"),
+        (["--learning-rate", "-1"], "learning_rate"),
+        (["--shape", "1x4x4x4"], "a shape looks like"),
+    ],
+)
+def test_bad_training_is_one_line(sads, tmp_path, change, said):
+    code, out, err = sads(*TRAIN, "--out", str(tmp_path / "run"), *change)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert said in err
+    assert out == ""
+
+
+def test_nothing_to_sample(sads, tmp_path):
+    file = tmp_path / "x.npy"
+    code, _, err = sads("sample", str(tmp_path), "--count", "3", "--out", str(file))
+    assert code == 2
+    assert "no training" in err
+    assert not file.exists()
