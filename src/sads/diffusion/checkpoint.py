@@ -41,12 +41,12 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    iterations: int = Field(2_000, ge=1)
-    batch_size: int = Field(1_000, ge=1)
-    learning_rate: float = Field(1e-4, gt=0)
-    seed: int = Field(0, ge=0)
-    accumulate: int = Field(1, ge=1)
-    clip: float = Field(1.0, gt=0)
+    iterations: int = Field(default=2_000, ge=1)
+    batch_size: int = Field(default=1_000, ge=1)
+    learning_rate: float = Field(default=1e-4, gt=0)
+    seed: int = Field(default=0, ge=0)
+    accumulate: int = Field(default=1, ge=1)
+    clip: float = Field(default=1.0, gt=0)
     compile: bool = False
     bfloat16: bool = False
 

@@ -87,7 +87,7 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
     axes.set_ylabel("eigenvalue / largest")
     for colour, label in ((CERTIFIED, "certified band"), (UNCERTIFIED, "not certified")):
         axes.plot([], [], marker="o", linestyle="", color=colour, label=label, markersize=4)
-    axes.legend(loc="upper right", fontsize=8, frameon=False)
+    axes.legend(loc="upper right", fontsize=8, framealpha=1.0, edgecolor="none")
 
 
 def _mark(band: Band) -> str:
