@@ -5,12 +5,18 @@ import json
 import numpy as np
 import pytest
 
-TRAIN = ["train", "mlp,width=16", "--shape", "1x8x8", "--data", "digits", "--iterations", "5"]
+OPTIONS = {"--shape": "1x8x8", "--data": "digits", "--iterations": "5", "--batch-size": "20"}
+
+
+def train(**changes: str) -> list[str]:
+    """A training command with some options changed."""
+    options = OPTIONS | {f"--{name.replace('_', '-')}": value for name, value in changes.items()}
+    return ["train", "mlp,width=16", *(word for pair in options.items() for word in pair)]
 
 
 def test_train_then_sample(sads, tmp_path):
     run, file = str(tmp_path / "run"), str(tmp_path / "samples.npy")
-    code, out, _ = sads(*TRAIN, "--batch-size", "20", "--out", run, "--json")
+    code, out, _ = sads(*train(out=run), "--json")
     assert code == 0
     found = json.loads(out)
     assert found["steps"] == 5
@@ -26,19 +32,21 @@ def test_train_then_sample(sads, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (["--data", "digits,size=9"], "9x9"),
-        (["--data", "nothing"], "unknown data"),
-        (["--iterations", "0"], "iterations"),
-        (["--learning-rate", "-1"], "learning_rate"),
-        (["--shape", "1x4x4x4"], "a shape looks like"),
+        ({"data": "digits,size=9"}, "9x9"),
+        ({"data": "nothing"}, "unknown data"),
+        ({"data": "rank-one:dct:64"}, "64"),
+        ({"iterations": "0"}, "iterations: Input should be greater than"),
+        ({"learning_rate": "-1"}, "learning_rate: Input should be greater than"),
+        ({"shape": "1x4x4x4"}, "a shape looks like"),
     ],
+    ids=str,
 )
 def test_bad_training_is_one_line(sads, tmp_path, change, said):
-    code, out, err = sads(*TRAIN, "--out", str(tmp_path / "run"), *change)
-    assert code == 2
+    code, out, err = sads(*train(out=str(tmp_path / "run"), **change))
+    assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert said in err
-    assert out == ""
+    assert not (tmp_path / "run" / "training.safetensors").exists()
 
 
 def test_nothing_to_sample(sads, tmp_path):
