@@ -35,6 +35,8 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/distances.py
+	$(BIN)/python benchmarks/training.py
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean
