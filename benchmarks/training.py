@@ -1,6 +1,6 @@
 """Training and sampling with `--compile`, against a plain eager loop of the same network and batch.
 
-    python benchmarks/training.py [--batch 256] [--steps 30]
+    python benchmarks/training.py [--batch 128] [--steps 30]
 
 Both run in float32 in this process, alternating in rounds so that a noisy machine disturbs both
 alike. The first steps of the compiled side are its warm-up, reported apart.
@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from sads.diffusion import Settings, Step, initial_network, sample_chunks, train
+from sads.diffusion import Settings, Step, compiled, initial_network, sample_chunks, train
 from sads.networks import preset_family
 
 NAME = "iddpm-16"
@@ -61,14 +61,14 @@ def our_training(batch: int, steps: int) -> tuple[float, float]:
     return steps * batch / (times[-1] - times[2]), times[2]
 
 
-def sampling(batch: int, steps: int, compiled: bool) -> tuple[float, float]:
+def sampling(batch: int, steps: int, fast: bool) -> tuple[float, float]:
     """Images times steps a second, and the seconds of the warm-up."""
     family = preset_family(NAME)
     network = initial_network(family, 0).eval().requires_grad_(False)
     times: list[float] = []
     started = time.perf_counter()
     for _ in sample_chunks(
-        torch.compile(network) if compiled else network,
+        compiled(network) if fast else network,
         family.shape,
         batch,
         family.schedule,
@@ -82,7 +82,7 @@ def sampling(batch: int, steps: int, compiled: bool) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -99,8 +99,8 @@ def main() -> None:
         rate, seconds = our_training(batch, steps)
         rows["train"].append(rate)
         warm.setdefault("train", seconds)
-        rows["sample plain"].append(sampling(batch, steps, compiled=False)[0])
-        rate, seconds = sampling(batch, steps, compiled=True)
+        rows["sample plain"].append(sampling(batch, steps, fast=False)[0])
+        rate, seconds = sampling(batch, steps, fast=True)
         rows["sample"].append(rate)
         warm.setdefault("sample", seconds)
     found = {}

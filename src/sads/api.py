@@ -12,10 +12,12 @@ from torch import Tensor, nn
 
 from . import geometry as _geometry
 from .data import Dataset
+from .devices import usable_device
 from .diffusion import (
     Callback,
     Settings,
     Trained,
+    compiled,
     initial_network,
     load_parameters,
     read_training,
@@ -126,10 +128,18 @@ def train(
     return train_network(family, samples, protocol, out=out, callbacks=callbacks, device=device)
 
 
-def load_trained(directory: str | Path) -> tuple[ScoreFamily, nn.Module]:
-    """The family and the trained network in a directory that `train` wrote."""
+def load_trained(
+    directory: str | Path, *, source: Network | None = None
+) -> tuple[ScoreFamily, nn.Module]:
+    """The family and the trained network in a directory that `train` wrote.
+
+    Args:
+        directory: the directory.
+        source: the network, where it was trained from a callable and has no name to find it by.
+    """
     header, tensors = read_training(Path(directory))
-    family = parse_network(header.network, shape=header.shape, schedule=stored_schedule(header))
+    found = network(source or header.network, shape=header.shape)
+    family = replace(found, schedule=stored_schedule(header))
     member = initial_network(family, 0)
     if family.fingerprint(member) != header.fingerprint:
         raise ArtefactError(
@@ -145,6 +155,7 @@ def sample(
     *,
     compile: bool = False,  # noqa: A002 - torch's name
     device: str = "cpu",
+    source: Network | None = None,
     **options: Any,
 ) -> Iterator[Tensor]:
     """Samples of a trained network, a chunk at a time.
@@ -154,11 +165,13 @@ def sample(
         count: how many samples.
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
+        source: as in `load_trained`.
         **options: `steps`, `eta`, `seed`, `chunk`, `on_step`; see `sads.diffusion.sample_chunks`.
     """
-    family, member = load_trained(directory)
-    member = member.to(device)
-    predict = torch.compile(member) if compile else member
+    place = usable_device(device)
+    family, member = load_trained(directory, source=source)
+    member = member.to(place)
+    predict = compiled(member) if compile else member
     return sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)
 
 
@@ -173,8 +186,9 @@ def distance(
     """Distances between two sets of samples: random directions, and the worst one found.
 
     Args:
-        a: in the data grammar, or a dataset.
-        b: in the data grammar, or a dataset.
+        a: in the data grammar, or a dataset; but for arrays, the held-out split unless it names
+            another, so that nothing is measured against training data.
+        b: likewise.
         shape: shape of one sample, where neither tells it.
         projections: random directions, 64 D unless given.
         seed: of directions and permutations.
@@ -198,7 +212,7 @@ def distance(
         along = gaussian_wasserstein(model, np.asarray(truth.direction), std=std)
     return {
         "sw2": sliced.sw2,
-        "standard_error": sliced.standard_error,
+        "standard_error": None if np.isnan(sliced.standard_error) else sliced.standard_error,
         "msw2": sliced.msw2,
         "msw2_optimised": worst.msw2,
         "msw2_null": worst.null,
@@ -217,7 +231,9 @@ def _datasets(
         if isinstance(data, Dataset):
             found[place] = data
         else:
-            found[place] = parse_dataset(data, shape=shape)
+            # Arrays are samples as they are; everything else has been trained on in part.
+            split = None if data.startswith(("npy:", "npz:")) else "held-out"
+            found[place] = parse_dataset(data, shape=shape, split=split)
         shape = shape or found[place].shape
     return found[0], found[1]
 

@@ -5,6 +5,12 @@ class SadsError(Exception):
     """Base of all errors raised on purpose; the command line shows it as one line."""
 
 
+def brief(error: Exception) -> str:
+    """Kind and first line of an error that somebody else raised."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else 'no message'}"
+
+
 class InputError(SadsError, ValueError):
     """An argument, option or specification that cannot be used."""
 

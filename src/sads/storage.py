@@ -19,6 +19,8 @@ from .errors import ArtefactError
 if TYPE_CHECKING:
     import numpy as np
 
+ARTEFACT = "sads-unfinished"
+
 
 def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write(temporary path)`, flush to disk, rename to `path`.
@@ -26,7 +28,7 @@ def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         ArtefactError: if that fails; the old file stays and nothing else is left behind.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.stem}.{ARTEFACT}.{os.getpid()}.tmp")
     try:
         write(temporary)
         flush(temporary)
@@ -41,6 +43,11 @@ def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_bytes(content: bytes) -> Callable[[Path], object]:
+    """A writer for `atomic_write` of content that is in memory."""
+    return lambda path: path.write_bytes(content)
 
 
 def flush(path: Path) -> None:
@@ -68,8 +75,9 @@ def writing(directory: Path) -> Iterator[None]:
                 f"{directory} is being written by another process: wait for it, or choose "
                 "another --out"
             ) from None
-        for stale in directory.glob(".*.tmp"):  # of a process that was killed while writing
-            stale.unlink()
+        # What a process that was killed while writing left behind; its names end like this.
+        for stale in directory.glob(f".*.{ARTEFACT}.*.tmp"):
+            stale.unlink(missing_ok=True)
         yield
 
 

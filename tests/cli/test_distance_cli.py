@@ -35,6 +35,15 @@ def test_rank_one_data_is_compared_with_its_exact_law(sads):
     assert found["p_value"] > 0.001
 
 
+def test_nothing_is_measured_against_training_data(sads):
+    code, out, _ = sads("distance", "digits", "digits,split=held-out", "--json")
+    assert code == 0
+    assert json.loads(out)["sw2"] == 0
+    code, out, _ = sads("distance", "digits,split=train", "digits", "--json", "--projections", "1")
+    assert json.loads(out)["sw2"] > 0
+    assert json.loads(out)["standard_error"] is None
+
+
 @pytest.mark.parametrize(
     ("a", "b", "said"),
     [

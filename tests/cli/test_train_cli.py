@@ -1,6 +1,8 @@
 """Training and sampling on the command line."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -55,3 +57,25 @@ def test_nothing_to_sample(sads, tmp_path):
     assert code == 2
     assert "no training" in err
     assert not file.exists()
+
+
+def test_fields_with_sequences_can_be_sampled(sads, tmp_path):
+    run = str(tmp_path / "run")
+    network = "iddpm-16,channels=8,groups=8,mults=1x1"
+    options = [*train(out=run)[2:]]
+    assert sads("train", network, *options)[0] == 0
+    code, _, err = sads("sample", run, "--count", "2", "--steps", "2", "--out", f"{run}.npy")
+    assert (code, err) == (0, "")
+
+
+def test_a_full_disk_while_sampling_is_one_line(sads, tmp_path):
+    run = tmp_path / "run"
+    assert sads(*train(out=str(run)))[0] == 0
+    command = (
+        f"ulimit -f 4; exec {sys.executable} -m sads sample {run} --count 100 --steps 1 "
+        f"--out {tmp_path}/x.npy"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]

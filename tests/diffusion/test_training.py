@@ -12,7 +12,7 @@ from sads.diffusion import Settings, TrainingError, initial_network, read_traini
 from sads.diffusion.checkpoint import FILE, Run
 from sads.diffusion.training import _step
 from sads.errors import ArtefactError, InputError
-from sads.networks import MLP, Linear, ScoreFamily
+from sads.networks import MLP, Linear, ScoreFamily, UNet
 from sads.schedule import Schedule
 
 FAMILY = ScoreFamily(partial(MLP, (6,), width=16, depth=2), (6,), Schedule("linear", 50), "small")
@@ -138,7 +138,44 @@ def test_a_bad_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path, monkeypat
         train(FAMILY, SAMPLES, wild, out=tmp_path)
     header, tensors = read_training(tmp_path)
     assert header.step >= 1
-    assert torch.isfinite(tensors["losses"]).all()
+    for name, values in tensors.items():
+        if values.is_floating_point():
+            assert torch.isfinite(values).all(), name
+
+
+class BadGradient(MLP):
+    """A finite loss with a gradient that is not."""
+
+    def forward(self, x, t):
+        return super().forward(x, t) + (0 * self.head.bias).sqrt()
+
+
+def test_a_bad_gradient_is_not_stepped_along(tmp_path):
+    family = ScoreFamily(partial(BadGradient, (6,), width=16), (6,), FAMILY.schedule, "bad")
+    with pytest.raises(TrainingError, match="gradient") as caught:
+        train(family, SAMPLES, SETTINGS, out=tmp_path)
+    assert "kept" not in str(caught.value)
+    assert not (tmp_path / FILE).exists()
+
+
+def test_equal_parameters_that_act_differently_are_another_network(tmp_path):
+    def unet(resampling: str) -> ScoreFamily:
+        fields = {"channels": 8, "groups": 8, "mults": (1, 1), "resampling": resampling}
+        return ScoreFamily(partial(UNet, (1, 4, 4), **fields), (1, 4, 4), name="unet")
+
+    images = torch.randn(20, 1, 4, 4)
+    short = Settings(iterations=2, batch_size=4)
+    train(unet("nearest"), images, short, out=tmp_path)
+    with pytest.raises(ArtefactError, match="fingerprint"):
+        train(unet("area"), images, short, out=tmp_path)
+
+
+def test_the_losses_are_logged(tmp_path):
+    found = train(FAMILY, SAMPLES, SETTINGS, out=tmp_path)
+    rows = (tmp_path / "loss.csv").read_text().splitlines()
+    assert rows[0] == "step,loss"
+    assert len(rows) == 1 + SETTINGS.iterations
+    assert float(rows[-1].split(",")[1]) == pytest.approx(found.losses[-1].item(), rel=1e-6)
 
 
 def test_another_training_is_not_overwritten(tmp_path):

@@ -111,6 +111,15 @@ def test_degenerate_eigenvalues_become_one_certified_band():
     ]
 
 
+def test_too_few_networks_certify_nothing():
+    rng = np.random.default_rng(20)
+    folds, counts = wishart_folds(np.diag(np.linspace(2, 1, 40)), 4, rng)
+    spectrum = sampled_spectrum(folds, counts, dense(40))
+    assert spectrum.certified_share() < 0.1
+    one, counts = wishart_folds(np.eye(1), 40, rng)
+    assert sampled_spectrum(one, counts, Structure("isotropic", (5,))).certified_share() == 1
+
+
 def test_null_space_is_recognised():
     rng = np.random.default_rng(14)
     basis = random_basis(10, rng)

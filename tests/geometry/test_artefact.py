@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from sads.errors import ArtefactError
-from sads.geometry import artefact, estimate_geometry, load_geometry
+from sads.geometry import estimate_geometry, load_geometry
 from sads.geometry.artefact import FILE
 from sads.storage import writing
 
@@ -84,11 +84,12 @@ def test_foreign_files_are_refused(tmp_path):
 def test_a_full_disk_keeps_what_was_there(stored, monkeypatch):
     before = (stored / FILE).read_bytes()
 
-    def full(tensors, path, metadata):
-        Path(path).write_bytes(b"half")
+    def full(self, content):
+        with open(self, "wb") as file:
+            file.write(content[: len(content) // 2])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(artefact, "save_file", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(ArtefactError, match="No space left"):
         estimate_geometry(FAMILIES["unet"], networks=240, out=stored)
     assert (stored / FILE).read_bytes() == before
@@ -111,6 +112,14 @@ def test_an_unwritable_directory_is_found_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ArtefactError, match="cannot write to"):
         estimate_geometry(FAMILIES["unet"], networks=120, out=tmp_path / "file" / "below")
+
+
+def test_only_our_own_leftovers_are_removed(tmp_path):
+    (tmp_path / ".mine.tmp").write_text("mine")
+    (tmp_path / ".geometry.sads-unfinished.1.tmp").write_text("half")
+    with writing(tmp_path):
+        pass
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", ".mine.tmp"]
 
 
 def test_two_writers_are_kept_apart(tmp_path):

@@ -8,6 +8,8 @@ from torch import nn
 import sads.geometry.estimate as estimate_module
 from sads.errors import ArtefactError, InputError, NetworkError
 from sads.geometry import Gaussian, Point, Zero, estimate_geometry, load_geometry, running_estimates
+from sads.geometry.readout import ReadOut
+from sads.geometry.state import State
 from sads.networks import ScoreFamily, UNet, preset_family
 
 from .families import FAMILIES, SHORT, Scaled
@@ -195,6 +197,75 @@ def test_a_foreign_factory_is_sampled():
     again = estimate_geometry(family, networks=600, probe=Gaussian(1.0))
     assert torch.equal(torch.get_rng_state(), state)
     assert np.array_equal(again.factor, geometry.factor)
+
+
+def scaled_head():
+    network = UNET.factory()
+    with torch.no_grad():
+        network.head.weight *= 10
+        network.head.bias *= 10
+    return network
+
+
+def without_bias():
+    network = UNET.factory()
+    nn.init.zeros_(network.stem.bias)
+    return network
+
+
+@pytest.mark.parametrize("factory", [scaled_head, without_bias])
+def test_a_factory_that_changes_the_initialisation_is_believed(factory):
+    changed = ScoreFamily(factory, (1, 8, 8), SHORT, "changed")
+    found = estimate_geometry(changed, networks=240, weighting="noise")
+    assert found.structure.kind == "dense"
+    plain = estimate_geometry(UNET, networks=240, weighting="noise")
+    ratio = found.trace / plain.trace
+    assert ratio == pytest.approx(100, rel=0.3) if factory is scaled_head else ratio < 2
+    # An unchanged factory of ours is drawn, not built.
+    assert plain.structure.kind == "channels"
+
+
+def test_an_unfinished_run_has_no_spectrum_yet(tmp_path, monkeypatch):
+    monkeypatch.setattr(estimate_module, "CHECKPOINT_SECONDS", 0.0)
+
+    def stop(progress):
+        if progress.networks > 200:
+            raise StopError
+
+    with pytest.raises(StopError):
+        estimate_geometry(UNET, networks=1000, out=tmp_path, on_progress=stop)
+    unfinished = load_geometry(tmp_path)
+    assert not unfinished.state.finished
+    with pytest.raises(ArtefactError, match="too few"):
+        unfinished.spectrum()
+
+
+def test_a_finer_tolerance_than_float32_allows_is_refused(tmp_path):
+    estimate_geometry(UNET, tolerance=0.1, out=tmp_path)
+    with pytest.raises(ArtefactError, match="float32"):
+        estimate_geometry(UNET, tolerance=1e-6, out=tmp_path)
+
+
+class FailsSometimes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(1, 1, 1)
+
+    def forward(self, x, t):
+        if self.layer.bias > 0.9:
+            raise IndexError("out of luck")
+        return self.layer(x)
+
+
+def test_a_failure_in_a_later_network_is_reported():
+    family = ScoreFamily(FailsSometimes, (1, 4, 4), SHORT, "sometimes")
+    with pytest.raises(NetworkError, match="IndexError: out of luck"):
+        estimate_geometry(family, networks=480, probe=Gaussian(1.0))
+
+
+def test_a_factor_larger_than_the_machine_is_refused():
+    with pytest.raises(InputError, match="GiB"):
+        State.empty(ReadOut("convolution", (1, 1024, 1024), 2, 1.0, 1.0, (3, 3)))
 
 
 class Broken(nn.Module):

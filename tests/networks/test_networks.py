@@ -12,6 +12,7 @@ from sads.errors import InputError
 from sads.networks import CNN, MLP, PRESETS, DiT, Linear, UNet, preset_family
 from sads.networks.initialisation import Constant, Uniform, default_distributions
 from sads.networks.layers import Downsample, GroupNorm, Upsample
+from sads.specs import parse_network
 
 NETWORKS = {
     "unet": lambda: UNet((1, 8, 8), channels=8, groups=4, mults=(1, 2)),
@@ -98,6 +99,32 @@ def test_parameter_counts_of_the_paper(name, count):
     assert sum(p.numel() for p in preset_family(name).factory().parameters()) == count
 
 
+@pytest.mark.parametrize(
+    "fields", [{}, {"mults": (1, 1), "zero_init": False}, {"resampling": "area", "groups": 8}]
+)
+def test_names_can_be_read_again(fields):
+    name = preset_family("iddpm-16", **fields).name
+    assert parse_network(name).name == name
+
+
+def test_fingerprints_tell_what_parameters_do_not():
+    def print_of(**fields) -> str:
+        family = preset_family("iddpm-16", **fields)
+        return family.fingerprint(family.factory())
+
+    assert print_of() == print_of()
+    assert (
+        len({print_of(), print_of(resampling="area"), print_of(heads=2), print_of(groups=8)}) == 4
+    )
+
+
+def test_presets_leave_the_global_state_alone():
+    state = torch.get_rng_state()
+    preset_family("iddpm-16")
+    preset_family("dit-2")
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_presets_train_as_table_1_says():
     assert PRESETS["iddpm-cifar10"].training.iterations == 200_000
     assert PRESETS["dit-4"].training.iterations == 2 * PRESETS["dit-2"].training.iterations
@@ -179,6 +206,13 @@ def test_linear_network_has_the_asked_eigenvalues():
         lambda: DiT((1, 15, 16), patch=2),
         lambda: DiT((1, 16), patch=2),
         lambda: DiT((1, 16, 16), width=30),
+        lambda: DiT((1, 16, 16), patch=0),
+        lambda: DiT((1, 16, 16), heads=0),
+        lambda: DiT((1, 16, 16), depth=-1),
+        lambda: MLP((4,), depth=0),
+        lambda: CNN((1, 4, 4), depth=0),
+        lambda: Linear((3,), rotation=-1),
+        lambda: preset_family("mlp", width=10**9),
         lambda: CNN((5,)),
         lambda: Linear((3,), eigenvalues=(1, 2)),
         lambda: preset_family("iddpm-17"),

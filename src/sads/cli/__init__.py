@@ -40,7 +40,10 @@ def main() -> None:
     try:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except KeyboardInterrupt:
-        print("sads: interrupted; run the same command again to go on", file=sys.stderr)
+        print(
+            "sads: interrupted; with --out the same command goes on where it was stored",
+            file=sys.stderr,
+        )
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()

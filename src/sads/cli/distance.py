@@ -20,8 +20,9 @@ def distance(
     Example: `sads distance npy:samples.npy digits,size=16,split=held-out`
 
     Args:
-        a: in the data grammar, see `sads data --help`.
-        b: in the data grammar.
+        a: in the data grammar, see `sads data --help`; all but arrays are their held-out split
+            unless they name another.
+        b: likewise.
         shape: shape of one sample, CxHxW, where neither tells it.
         projections: random directions; 64 for each dimension unless given.
         seed: of directions and permutations.
@@ -33,8 +34,9 @@ def distance(
     if json:
         print(jsonlib.dumps(found))
         return
+    error = "" if found["standard_error"] is None else f" +- {found['standard_error']:.4f}"
     print(
-        f"SW2 {found['sw2']:.4f} +- {found['standard_error']:.4f}, MSW2 {found['msw2']:.4f} over "
+        f"SW2 {found['sw2']:.4f}{error}, MSW2 {found['msw2']:.4f} over "
         f"{found['projections']:,} random directions."
     )
     print(

@@ -16,7 +16,7 @@ def sample(
     steps: int = 1000,
     eta: float = 1.0,
     seed: int = 0,
-    chunk: int = 256,
+    chunk: int = 64,
     compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
     device: str = "cpu",
     json: Annotated[bool, Parameter(negative="")] = False,

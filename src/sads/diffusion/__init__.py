@@ -2,7 +2,7 @@
 
 from .checkpoint import FILE, Header, Settings, load_parameters, read_training, stored_schedule
 from .sampling import SamplingError, respaced, sample_chunks, write_samples
-from .training import Callback, Step, Trained, TrainingError, initial_network, train
+from .training import Callback, Step, Trained, TrainingError, compiled, initial_network, train
 
 __all__ = [
     "FILE",
@@ -13,6 +13,7 @@ __all__ = [
     "Step",
     "Trained",
     "TrainingError",
+    "compiled",
     "initial_network",
     "load_parameters",
     "read_training",

@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Int
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from ..errors import ArtefactError
 from ..networks import ScoreFamily
 from ..schedule import Schedule
-from ..storage import atomic_write, checksum, reason
+from ..storage import atomic_write, checksum, reason, write_bytes
 
 FILE = "training.safetensors"
 FORMAT = "sads.training/1"
@@ -44,7 +44,7 @@ class Settings(BaseModel):
     iterations: int = Field(default=2_000, ge=1)
     batch_size: int = Field(default=1_000, ge=1)
     learning_rate: float = Field(default=1e-4, gt=0)
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
     accumulate: int = Field(default=1, ge=1)
     clip: float = Field(default=1.0, gt=0)
     compile: bool = False
@@ -117,7 +117,7 @@ def write_run(
         seconds=run.seconds,
     )
     metadata = {"format": FORMAT, "header": header.model_dump_json(), "checksum": _digest(plain)}
-    atomic_write(directory / FILE, lambda path: save_file(plain, path, metadata=metadata))
+    atomic_write(directory / FILE, write_bytes(save(plain, metadata=metadata)))
 
 
 def _moments(optimiser: torch.optim.Optimizer) -> list[dict[str, Any]]:
@@ -205,6 +205,8 @@ def _refuse_other(
     directory: Path, header: Header, family: ScoreFamily, network: nn.Module, fresh: Run
 ) -> None:
     own = {
+        "network": family.name,
+        "shape": family.shape,
         "fingerprint": family.fingerprint(network),
         "schedule": family.schedule.kind,
         "steps": family.schedule.steps,

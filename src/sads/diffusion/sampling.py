@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from numpy.lib.format import open_memmap
+from numpy.lib.format import write_array_header_1_0
 from torch import Tensor
 
 from ..errors import InputError, SadsError
@@ -24,7 +24,7 @@ from ..schedule import Schedule
 from ..storage import atomic_write
 
 BLOCK = 64  # samples that share a generator
-CHUNK = 256
+CHUNK = 64  # activations of small networks then stay in the cache
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
 
@@ -77,6 +77,8 @@ def sample_chunks(
         raise InputError(f"the number of samples starts at 1, got {count} in chunks of {chunk}")
     if not 0 <= eta <= 1:
         raise InputError(f"eta is between 0 (deterministic) and 1 (ancestral), got {eta}")
+    if seed < 0:
+        raise InputError(f"a seed is a non-negative integer, got {seed}")
     times = respaced(steps, schedule)
     chunk = min(chunk, count)
     total, done = len(times) * -(-count // chunk), 0
@@ -144,11 +146,11 @@ def write_samples(
     """Write chunks into a `.npy` file as they come; the file appears when it is whole."""
 
     def write(temporary: Path) -> None:
-        array = open_memmap(temporary, mode="w+", dtype=np.float32, shape=(count, *shape))
-        start = 0
-        for chunk in chunks:
-            array[start : start + len(chunk)] = chunk.numpy()
-            start += len(chunk)
-        array.flush()
+        # Ordinary writes, not a memory map: a full disk is then an error and not a signal.
+        with open(temporary, "wb") as file:
+            header = {"descr": "<f4", "fortran_order": False, "shape": (count, *shape)}
+            write_array_header_1_0(file, header)
+            for chunk in chunks:
+                file.write(np.ascontiguousarray(chunk.numpy(), dtype="<f4").data)
 
     atomic_write(path, write)

@@ -19,13 +19,16 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..devices import usable_device
 from ..errors import InputError, SadsError
 from ..networks import ScoreFamily
-from ..storage import checksum, writing
+from ..networks.family import seeded
+from ..storage import atomic_write, checksum, writing
 from .checkpoint import FILE, Run, Settings, read_run, write_run
 from .noising import add_noise, signal_levels
 
 CHECKPOINT_SECONDS = 60.0
+LOSSES = "loss.csv"
 
 
 class TrainingError(SadsError):
@@ -88,9 +91,9 @@ def train(
     """
     _check_samples(family, samples)
     if out is None:
-        return _train(family, samples, settings, None, callbacks, torch.device(device))
+        return _train(family, samples, settings, None, callbacks, usable_device(device))
     with writing(Path(out)):
-        return _train(family, samples, settings, Path(out), callbacks, torch.device(device))
+        return _train(family, samples, settings, Path(out), callbacks, usable_device(device))
 
 
 def _check_samples(family: ScoreFamily, samples: Tensor) -> None:
@@ -126,8 +129,10 @@ def _train(
         run.seconds = before + time.perf_counter() - started
         if out is not None:
             write_run(out, family, network, optimiser, run)
+            rows = "".join(f"{i},{loss!r}\n" for i, loss in enumerate(run.losses, start=1))
+            atomic_write(out / LOSSES, lambda path: path.write_text(f"step,loss\n{rows}"))
 
-    predict = torch.compile(network) if settings.compile else network
+    predict = compiled(network) if settings.compile else network
     samples = samples.to(device)
     abar = signal_levels(family.schedule, device)
     first = run.step
@@ -135,9 +140,9 @@ def _train(
         loss = _step(predict, network, optimiser, samples, abar, run)
         if not math.isfinite(loss):
             raise TrainingError(
-                f"the loss is {loss} at step {run.step + 1}: lower the learning rate "
-                f"({settings.learning_rate:g}) or check the data"
-                + ("; the last good checkpoint is kept" if out is not None else "")
+                f"the loss or its gradient is not finite at step {run.step + 1}: lower the "
+                f"learning rate ({settings.learning_rate:g}) or check network and data"
+                + ("; the last good checkpoint is kept" if out and (out / FILE).exists() else "")
             )
         run.losses.append(loss)
         run.step += 1
@@ -152,16 +157,19 @@ def _train(
     return Trained(network.eval().cpu(), settings, losses, run.seconds)
 
 
+def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
+    """The network under torch.compile, its kernels laid out channels last, which is faster."""
+    return torch.compile(network.to(memory_format=torch.channels_last))  # pyright: ignore
+
+
 def data_digest(samples: Tensor) -> str:
     """A short name for the content of a dataset."""
     return checksum({"samples": samples.contiguous().numpy()})[:16]
 
 
 def initial_network(family: ScoreFamily, seed: int) -> nn.Module:
-    """The network that a seed stands for; the global random state is as before afterwards."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return family.factory()
+    """The network that a seed stands for."""
+    return seeded(family.factory, seed)
 
 
 def _step(
@@ -185,9 +193,10 @@ def _step(
             loss = F.mse_loss(predict(add_noise(x, eps, t, abar), t).float(), eps)
         (loss / settings.accumulate).backward()
         total += loss.item() / settings.accumulate
-    if math.isfinite(total):  # a bad step is not taken
-        nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
-        optimiser.step()
+    norm = nn.utils.clip_grad_norm_(network.parameters(), settings.clip).item()
+    if not math.isfinite(total + norm):  # a bad step is not taken
+        return math.nan
+    optimiser.step()
     return total
 
 

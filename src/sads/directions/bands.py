@@ -12,6 +12,10 @@ folds lose 1 - overlap, which falls in proportion to the networks, so the certif
 expected to lose `GROUPING_LOSS` times as much. Among partitions it minimises the sum of squared
 widths.
 
+A wide band overlaps by chance: by k/n for unrelated bases, by one for the whole space. A band is
+certified if its overlap has gone 95 % of the way from there to one, which for narrow bands is an
+overlap of 0.95. Where the networks tell nothing apart, nothing is certified.
+
 The certificate is the mean overlap of the seven orthogonal halvings of the certifying folds, with
 its standard error. The reported subspace, from all networks, is three times as precise as a half
 and is compared with the truth instead of another half, so its expected loss is a sixth of the
@@ -26,6 +30,7 @@ from jaxtyping import Float, Int
 from .folds import CERTIFYING, GROUPING, GROUPING_HALVES, SectorFolds, descending_eigh
 
 CERTIFIED = 0.95
+WHOLE = 1 - 1e-9  # a chance overlap of one: the band is the whole space, whatever the data
 GROUPING_LOSS = GROUPING / CERTIFYING
 MARGIN = 0.8  # the grouping aims at this fraction of the loss that a certificate allows
 
@@ -37,7 +42,7 @@ class Band:
     Attributes:
         overlap: agreement of the subspace between independent halves, in [0, 1].
         overlap_error: its standard error.
-        certified: whether overlap is at least `CERTIFIED`.
+        certified: whether overlap is at least `CERTIFIED` of the way from chance to one.
         null: whether these directions are outside the range of the geometry.
         exact: whether the band follows from a closed form or from structure alone.
     """
@@ -158,14 +163,25 @@ def certify(
     weight = np.concatenate([[0], levels.multiplicity.cumsum()])
     mean = np.clip(overlaps.mean(axis=0), 0.0, 1.0)
     error = overlaps.std(axis=0, ddof=1) / np.sqrt(len(overlaps))
+    chance = [_chance(levels, first, last) for first, last in groups]
     return tuple(
         Band(
             first=int(weight[first]) * copies,
             last=int(weight[last + 1]) * copies - 1,
             overlap=float(mean[i]),
             overlap_error=float(error[i]),
-            certified=bool(mean[i] >= CERTIFIED),
+            certified=bool(
+                chance[i] < WHOLE and mean[i] >= CERTIFIED + (1 - CERTIFIED) * chance[i]
+            ),
             null=bool(levels.null[first] and levels.null[last]),
         )
         for i, (first, last) in enumerate(groups)
     )
+
+
+def _chance(levels: Levels, first: int, last: int) -> float:
+    """The overlap that unrelated bases of every sector would have on a band."""
+    size = np.bincount(levels.sector)
+    inside = np.bincount(levels.sector[first : last + 1], minlength=len(size))
+    weight = np.bincount(levels.sector, weights=levels.multiplicity) / size  # of one level
+    return float(np.sum(weight * inside**2 / size) / np.sum(weight * inside))

@@ -124,6 +124,8 @@ def sampled_spectrum(
         structure: how the factor makes the whole geometry.
         symmetries: exact symmetries of the geometry, already tested.
     """
+    if structure.rows == 1:  # isotropic by structure: nothing to separate
+        return _isotropic(folds, structure)
     parts = restrict_folds(folds, counts, sectors(structure, symmetries))
     levels = _order(parts)
     groups = group(parts, levels)
@@ -132,6 +134,13 @@ def sampled_spectrum(
     bands = certify(overlaps, levels, groups, structure.copies)
     values = [np.mean([_balanced(part, third) for third in THIRDS], axis=0) for part in parts]
     return _assemble(parts, levels, values, [_errors(part) for part in parts], bands, structure)
+
+
+def _isotropic(folds: Float[np.ndarray, "K 1 1"], structure: Structure) -> Spectrum:
+    """All directions alike, with the eigenvalue's error from the folds."""
+    value, error = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
+    band = Band(0, structure.size - 1, 1.0, 0.0, certified=True, exact=True)
+    return Spectrum(structure, value[0], error[0], np.ones((1, 1)), (band,))
 
 
 def _order(parts: list[SectorFolds]) -> Levels:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from ..directions import Band, Spectrum
 from ..errors import InputError
+from ..storage import atomic_write
 
 SHOWN = 9
 CERTIFIED, UNCERTIFIED, ACCENT = "#0072B2", "#D55E00", "#333333"  # colour-blind safe
@@ -122,7 +123,8 @@ def _picture(axes: Axes, values: np.ndarray, colours: str, *, signed: bool) -> N
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure; the suffix decides the format."""
+    kind = path.suffix.removeprefix(".") or "png"
     try:
-        figure.savefig(path, dpi=150)
+        atomic_write(path, lambda place: figure.savefig(place, dpi=150, format=kind))
     except ValueError as error:  # matplotlib's word for a suffix that it does not know
         raise InputError(f"{path} cannot be drawn: {error}") from error

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from ..errors import ArtefactError
-from ..storage import atomic_write, checksum, reason
+from ..storage import atomic_write, checksum, reason, write_bytes
 from .plan import Plan
 from .state import State
 
@@ -38,7 +38,8 @@ def write_state(directory: Path, plan: Plan, state: State) -> None:
         "progress": json.dumps(progress),
         "checksum": checksum(tensors),
     }
-    atomic_write(directory / FILE, lambda path: save_file(tensors, path, metadata=header))
+    # The library's own file writer leaves temporary files behind when it is killed.
+    atomic_write(directory / FILE, write_bytes(save(tensors, metadata=header)))
 
 
 def read_state(directory: Path) -> tuple[Plan, State]:

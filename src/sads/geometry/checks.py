@@ -7,16 +7,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError, NetworkError
-from ..networks import ScoreFamily
+from ..errors import InputError, NetworkError, brief
+from ..networks import ScoreFamily, ScoreNetwork
+from ..networks.initialisation import Constant, Uniform
 from .ensemble import BuiltEnsemble
 from .probes import Probe
 
 TRIED = 2
 
 
-def check_family(family: ScoreFamily, probe: Probe, seed: int) -> nn.Module:
-    """Run a few networks; return one of them.
+def check_family(
+    family: ScoreFamily, probe: Probe, seed: int
+) -> tuple[nn.Module, ScoreNetwork | None]:
+    """Run a few networks; return one, and once more if it starts as its class declares.
+
+    A factory may change what it builds. Then the declared distributions, read-out and symmetries
+    are not those of the family, and it is sampled like any foreign one.
 
     Raises:
         NetworkError: if networks are no modules, fail, return another shape, NaN or zeros, or
@@ -36,7 +42,30 @@ def check_family(family: ScoreFamily, probe: Probe, seed: int) -> nn.Module:
             )
     if all(_is_zero(member, x[i : i + 1], t[i : i + 1]) for i, member in enumerate(members)):
         raise NetworkError(_why_zero(family, members[0], probe, t[:1]))
-    return members[0]
+    ours = [member for member in members if isinstance(member, ScoreNetwork)]
+    if len(ours) == len(members) and follow_declaration(ours):
+        return members[0], ours[0]
+    return members[0], None
+
+
+def follow_declaration(members: list[ScoreNetwork]) -> bool:
+    """Whether parameters look drawn from the declared distributions, by range and variance."""
+    declared = members[0].distributions()
+    for name, expected in declared.items():
+        values = torch.cat([m.get_parameter(name).detach().flatten() for m in members]).double()
+        if isinstance(expected, Constant):
+            if bool((values != expected.value).any()):
+                return False
+            continue
+        if bool((values == values[0]).all()) and len(values) > 1:
+            return False
+        if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:
+            return False
+        # A sample variance spreads by sqrt(2/n) at most; 7 of that are not seen by chance.
+        spread = 7 * math.sqrt(2 / len(values))
+        if spread < 1 and abs(float(values.square().mean()) / expected.variance - 1) > spread:
+            return False
+    return True
 
 
 def _is_zero(member: nn.Module, x: Tensor, t: np.ndarray) -> bool:
@@ -62,7 +91,7 @@ def _build(builder: BuiltEnsemble, seed: int) -> nn.Module:
     except InputError:
         raise
     except Exception as error:
-        raise NetworkError(f"the factory of {name} failed: {_brief(error)}") from error
+        raise NetworkError(f"the factory of {name} failed: {brief(error)}") from error
     return module
 
 
@@ -75,7 +104,7 @@ def _call(module: nn.Module, x: Tensor, t: np.ndarray, seed: int = 0) -> Any:
     except Exception as error:
         raise NetworkError(
             f"{type(module).__name__} cannot take an input of shape {tuple(x.shape[1:])} and a "
-            f"timestep: {_brief(error)}"
+            f"timestep: {brief(error)}"
         ) from error
 
 
@@ -94,8 +123,3 @@ def _check_output(output: object, family: ScoreFamily) -> None:
             f"{family.name} returned {bad} NaN or infinite values of {output.numel()} at "
             "initialisation: check its initial scale and its handling of the timestep"
         )
-
-
-def _brief(error: Exception) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else 'no message'}"

@@ -14,12 +14,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from ..errors import NetworkError, brief
 from ..networks import ScoreFamily, ScoreNetwork
+from ..networks.family import seeded
 from ..networks.initialisation import Constant
 
 PARAMETER_BYTES = 64 * 2**20  # of one chunk of stacked parameters
 LARGEST_CHUNK = 64
-_GLOBAL_STATE = threading.Lock()
 
 
 class _View(nn.Module):
@@ -110,9 +111,7 @@ class BuiltEnsemble:
 
     def build(self, seed: int) -> nn.Module:
         """One member; the global random state is as before afterwards."""
-        with _GLOBAL_STATE, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            module = self.family.factory()
+        module = seeded(self.family.factory, seed)
         return module.eval().requires_grad_(False).to(self.device)
 
     @torch.inference_mode()
@@ -128,7 +127,12 @@ class BuiltEnsemble:
         for i, seed in enumerate(rng.integers(2**62, size=len(t))):
             module = self.build(int(seed)).to(dtype)
             step = torch.tensor([int(t[i])], device=self.device)
-            outputs.append(module(x[i : i + 1].to(self.device, dtype), step))
+            try:
+                outputs.append(module(x[i : i + 1].to(self.device, dtype), step))
+            except Exception as error:
+                raise NetworkError(
+                    f"{self.family.name} failed at timestep {int(t[i])}: {brief(error)}"
+                ) from error
         return torch.cat(outputs)
 
 

@@ -149,7 +149,7 @@ def _estimates(
             write_state(out, geometry.plan, geometry.state)
         yield geometry
         return
-    source, state = _resume(source, out) or _start(source, goal)
+    source, state = _resume(source, goal, out) or _start(source, goal)
     spent, resumed_at = state.seconds - started, state.networks
 
     def store(finished: bool) -> None:
@@ -160,16 +160,18 @@ def _estimates(
     stored = time.perf_counter()
     error: float | None = None
     geometry: Geometry | None = None
+    looked_at = 0
     while goal.networks is None or state.networks < goal.networks:
         if state.networks >= state.next_check:
             geometry, error = _look(source, goal, state)
+            looked_at = state.networks
             if state.networks >= state.next_check:
                 break
             yield geometry
         until = min(state.next_check, goal.networks or state.next_check)
         for moment, count in _batches(source, state, until):
             state.add(moment, count)
-            report(Progress(state.networks, _expected(goal, state, error), error))
+            report(Progress(state.networks, _expected(goal, looked_at, error), error))
             if out is not None and time.perf_counter() - stored > CHECKPOINT_SECONDS:
                 store(finished=False)
                 stored = time.perf_counter()
@@ -191,12 +193,18 @@ def _start(source: Source, goal: Goal) -> tuple[Source, State]:
     return source.with_plan(plan), state
 
 
-def _resume(source: Source, out: Path | None) -> tuple[Source, State] | None:
+def _resume(source: Source, goal: Goal, out: Path | None) -> tuple[Source, State] | None:
     """The run stored in a directory, if it is of the same plan."""
     if out is None or not (out / FILE).exists():
         return None
     _refuse_other(source, out)
     plan, state = read_state(out)
+    stored = plan.precision
+    if stored and stored.features == "float32" and (stored.difference or 0) > goal.allowed_rounding:
+        raise ArtefactError(
+            f"{out} was computed in float32, which is off by {stored.difference:.1g}: too much for "
+            "this tolerance, choose another --out"
+        )
     return source.with_plan(plan), state
 
 
@@ -208,11 +216,11 @@ def _refuse_other(source: Source, out: Path) -> None:
         )
 
 
-def _expected(goal: Goal, state: State, error: float | None) -> int | None:
+def _expected(goal: Goal, looked_at: int, error: float | None) -> int | None:
     """Networks at the end, as far as can be told: the error falls as one over their root."""
-    if goal.networks is not None:
+    if goal.networks is not None or error is None or goal.tolerance is None:
         return goal.networks
-    return None if error is None else max(state.next_check, state.networks)
+    return int(looked_at * (error / goal.tolerance) ** 2)
 
 
 def _look(source: Source, goal: Goal, state: State) -> tuple[Geometry, float | None]:

@@ -51,12 +51,14 @@ def choose_precision(
     allowed: float,
 ) -> Precision:
     """Compare float32 with float64 on the same networks at (x_i, t_i)."""
+
+    def factor(dtype: torch.dtype) -> Float[np.ndarray, "n n"]:
+        return _factor(ensemble, readout, x, t, np.random.default_rng([seed, 3]), dtype)
+
+    single = factor(torch.float32)
     try:
-        single, double = (
-            _factor(ensemble, readout, x, t, np.random.default_rng([seed, 3]), dtype)
-            for dtype in (torch.float32, torch.float64)
-        )
-    except RuntimeError:  # some modules fix their precision inside
+        double = factor(torch.float64)
+    except NetworkError:  # some modules fix their precision inside
         return Precision("float32", None, allowed, 0)
     if not np.isfinite(double).all():
         raise NetworkError("the networks return NaN or infinity in float64 at the probe")

@@ -18,9 +18,8 @@ k^2 times cheaper than U^T U, and the offsets are summed once at the end (`facto
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -86,10 +85,6 @@ class ReadOut:
         if self.kind == "convolution":
             moment = sum_over_offsets(moment, self.shape[1:], self.kernel)
         return self.weight_variance * moment + self.bias_variance
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for metadata."""
-        return asdict(self)
 
 
 def sum_over_offsets(

@@ -16,6 +16,7 @@ from ..directions import Spectrum, Structure, exact_spectrum, sampled_spectrum
 from ..directions.folds import EVERY_OTHER
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
+from ..errors import ArtefactError
 from ..storage import writing
 from .artefact import read_state, write_state
 from .plan import Plan
@@ -55,6 +56,11 @@ class Geometry:
         return self.plan.estimator == "closed form"
 
     def _factor(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "n n"]:
+        if not self.state.counts[which].all():
+            raise ArtefactError(
+                f"{self.plan.network} has only {self.networks} networks so far, too few for a "
+                "geometry: let its run go on"
+            )
         return self.plan.scale * self.plan.readout.factor(self.state.mean(which))
 
     def halves(self) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
+from ..devices import usable_device
 from ..errors import InputError, NetworkError
 from ..networks import ScoreFamily, ScoreNetwork
 from .checks import check_family
@@ -105,13 +106,13 @@ def prepare(
         raise InputError(f"a seed is a non-negative integer, got {seed}")
     span = timestep_range(timesteps, family.schedule)
     probabilities, weights = timestep_distribution(family.schedule, span, weighting)
-    target = _device(device)
-    member = check_family(family, probe, seed)
+    target = usable_device(device)
+    member, declared = check_family(family, probe, seed)
     integrated = estimator == "integrated"
     exact, scale, proposal = None, 1.0, probabilities
     if integrated:
-        if isinstance(member, ScoreNetwork):
-            exact = closed_form_factor(member, probe, family.schedule, probabilities, weights)
+        if declared:
+            exact = closed_form_factor(declared, probe, family.schedule, probabilities, weights)
         # Drawn in proportion to the weight, which then is the constant c = E_t[w_t].
         constant = float(probabilities @ weights)
         scale, proposal = (
@@ -119,8 +120,10 @@ def prepare(
             probabilities * weights / constant,
         )
         weights = np.ones_like(weights)
-    readout = _readout(family, member, integrated, exact is not None)
-    ensemble = _ensemble(family, member, readout, target)
+    readout = sampled(family.shape)
+    if integrated and declared:
+        readout = _readout(declared, exact is not None)
+    ensemble = _ensemble(family, declared, readout, target)
     plan = Plan(
         network=family.name,
         fingerprint=family.fingerprint(member),
@@ -136,41 +139,21 @@ def prepare(
         readout=readout,
         scale=scale,
         precision=None,
-        symmetries=_symmetries(member, probe) if integrated else (),
+        symmetries=declared.symmetries if integrated and declared and probe.shift_free else (),
         versions=software_versions(),
     )
     return Source(plan, family, probe, ensemble, proposal, weights, exact)
 
 
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"the device {name!r} cannot be used here: {reason}") from error
-    return device
-
-
-def _readout(family: ScoreFamily, member: nn.Module, integrated: bool, exact: bool) -> ReadOut:
-    if not integrated or not isinstance(member, ScoreNetwork):
-        return sampled(family.shape)
+def _readout(member: ScoreNetwork, exact: bool) -> ReadOut:
     found = readout_of(member)
     # A closed form is its own factor: of the read-out only the structure remains.
     return ReadOut(found.kind, found.shape, patch=found.patch) if exact else found
 
 
 def _ensemble(
-    family: ScoreFamily, member: nn.Module, readout: ReadOut, device: torch.device
+    family: ScoreFamily, declared: ScoreNetwork | None, readout: ReadOut, device: torch.device
 ) -> Ensemble:
-    if not isinstance(member, ScoreNetwork):
+    if declared is None:
         return BuiltEnsemble(family, device)
-    method = "forward" if readout.kind == "sampled" else "features"
-    return DrawnEnsemble(member, method, device)
-
-
-def _symmetries(member: nn.Module, probe: Probe) -> tuple[str, ...]:
-    """A symmetry counts only if the probe has it too."""
-    if isinstance(member, ScoreNetwork) and probe.shift_free:
-        return member.symmetries
-    return ()
+    return DrawnEnsemble(declared, "forward" if readout.kind == "sampled" else "features", device)

@@ -4,12 +4,14 @@ Memory does not grow with the number of networks. Moments are symmetric; only th
 is stored and read, so that a stored and reloaded state continues bit for bit.
 """
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from ..directions import FOLDS
+from ..errors import InputError
 from .readout import ReadOut
 
 
@@ -36,6 +38,15 @@ class State:
     @classmethod
     def empty(cls, readout: ReadOut) -> "State":
         rows = readout.structure.rows
+        needed, there = (
+            8 * FOLDS * rows**2,
+            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        )
+        if 4 * needed > 3 * there:
+            raise InputError(
+                f"a factor of {rows} x {rows} needs {needed / 2**30:.0f} GiB of sums, this machine "
+                f"has {there / 2**30:.0f}: choose a smaller --shape"
+            )
         return cls(np.zeros((FOLDS, rows, rows)), np.zeros(FOLDS, dtype=np.int64))
 
     @property

@@ -18,6 +18,7 @@ def summary(geometry: Geometry) -> dict[str, Any]:
         "timesteps": list(plan.timesteps),
         "seed": plan.seed,
         "networks": geometry.networks,
+        "finished": geometry.state.finished,
         "seconds": geometry.state.seconds,
         "structure": geometry.structure.kind,
         "precision": "float64" if plan.precision is None else plan.precision.features,
@@ -62,8 +63,12 @@ def sentences(geometry: Geometry) -> list[str]:
     shape = "x".join(map(str, plan.shape))
     said = [f"{plan.network} on {shape}, probe {plan.probe}: {_how(geometry)}."]
     null = sum(band.width for band in spectrum.bands if band.null)
-    if len(spectrum.bands) == 1 and not null:
+    if not geometry.state.finished:
+        said.append("The run is not finished: the same command goes on with it.")
+    if geometry.structure.kind == "isotropic":
         said.append(f"All {size} directions are alike: the geometry is isotropic.")
+    elif len(spectrum.bands) == 1 and not null:
+        said.append("So far the networks tell no direction apart from the others: take more.")
     else:
         smallest = values[size - null - 1]
         ratio = values[0] / smallest if smallest > 0 else float("inf")
@@ -92,6 +97,8 @@ def _how(geometry: Geometry) -> str:
     known = "too few networks to tell the error" if error is None else f"whitened error {error:.2g}"
     precision = geometry.plan.precision
     features = "" if precision is None else f", features in {precision.features}"
+    if precision is not None and precision.difference is None:
+        features += ", not checked against float64"
     return (
         f"{known} from {geometry.networks:,} networks in {geometry.state.seconds:.1f} s "
         f"({geometry.plan.estimator}{features})"

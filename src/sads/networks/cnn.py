@@ -24,10 +24,11 @@ class CNN(ScoreNetwork):
 
     def __init__(self, shape: Sequence[int], *, width: int = 32, depth: int = 4):
         super().__init__(shape)
-        if len(self.shape) not in (2, 3) or width % 2:
+        if len(self.shape) not in (2, 3) or width % 2 or min(width, depth) < 1:
             sizes = "x".join(map(str, self.shape))
             raise InputError(
-                f"a CNN takes CxHxW or CxL and an even width, got {sizes} and width {width}"
+                f"a CNN takes CxHxW or CxL, an even width and a depth from 1 on, got {sizes}, "
+                f"width {width} and depth {depth}"
             )
         conv = CONVOLUTIONS[len(self.shape) - 1]
         widths = [self.shape[0]] + [width] * depth

@@ -98,6 +98,8 @@ class DiT(ScoreNetwork):
         zero_init: bool = False,
     ):
         super().__init__(shape)
+        if min(patch, width, depth, heads, mlp_ratio) < 1:
+            raise InputError("patch, width, depth, heads and mlp_ratio of a DiT start at 1")
         if len(self.shape) != 3 or any(n % patch for n in self.shape[1:]):
             sizes = "x".join(map(str, self.shape))
             raise InputError(

@@ -3,14 +3,18 @@
 import hashlib
 import json
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import torch
 from torch import nn
 
 from ..errors import InputError
 from ..schedule import Schedule
 from .base import ScoreNetwork
+
+_GLOBAL_STATE = threading.Lock()  # torch's generator is one for all threads
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,13 @@ class Training:
     batch_size: int = 1000
     iterations: int = 2_000
     learning_rate: float = 1e-4
+
+
+def seeded(factory: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """What a factory makes from a seed; the global random state is as before afterwards."""
+    with _GLOBAL_STATE, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return factory()
 
 
 @dataclass(frozen=True)
@@ -49,11 +60,23 @@ class ScoreFamily:
             raise InputError(f"a shape is a tuple of positive integers, got {self.shape!r}")
 
     def fingerprint(self, member: nn.Module) -> str:
-        """Digest of what the parameters of a member are and how they start."""
+        """Digest of the parameters of a member, how they start, and what it does with them.
+
+        Equal parameters can act differently (`resampling`, `heads`), and a factory's source can
+        change, so the output of a seeded member at a fixed input is part of the digest, rounded
+        to what is the same on every machine.
+        """
         known = member.distributions() if isinstance(member, ScoreNetwork) else {}
         rows = [(n, list(p.shape), repr(known.get(n))) for n, p in member.named_parameters()]
-        text = json.dumps([type(member).__name__, list(self.shape), rows])
+        text = json.dumps([type(member).__name__, list(self.shape), rows, self._behaviour()])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def _behaviour(self) -> list[str]:
+        """Norm and mean of a seeded member's output at a fixed input, to three digits."""
+        x = torch.linspace(-1, 1, self.size).view(1, *self.shape)
+        with torch.inference_mode():
+            output = seeded(self.factory, 0).eval()(x, torch.tensor([1])).double()
+        return [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
 
     @property
     def size(self) -> int:

@@ -36,9 +36,10 @@ class GroupNorm(nn.GroupNorm):
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Normalise an input of shape (N, C, *spatial)."""
-        grouped = input.unflatten(1, (self.num_groups, -1)).flatten(2)
-        shifted = (grouped - grouped[..., :1]).view(input.shape)
-        return F.group_norm(shifted, self.num_groups, self.weight, self.bias, self.eps)
+        if not torch.compiler.is_compiling():  # compiled for training, where no input is constant
+            grouped = input.unflatten(1, (self.num_groups, -1)).flatten(2)
+            input = (grouped - grouped[..., :1]).view(input.shape)  # noqa: A001
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
 class Downsample(nn.Module):
@@ -74,7 +75,7 @@ class Upsample(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         for axis in range(2, x.ndim):
-            x = x.repeat_interleave(2, dim=axis)
+            x = torch.stack([x, x], dim=axis + 1).flatten(axis, axis + 1)
         return self.conv(x)
 
 

@@ -40,11 +40,13 @@ class Linear(ScoreNetwork):
                 f"a linear network on {size} entries needs {size} non-negative eigenvalues, "
                 f"got {values.size}"
             )
+        if rotation < 0:
+            raise InputError(f"a linear network's rotation is a seed from 0 on, got {rotation}")
         basis = np.eye(size)
         if rotation:
             normal = np.random.default_rng(rotation).standard_normal((size, size))
             basis = np.linalg.qr(normal)[0]
-        self.register_buffer("phi", torch.from_numpy(basis * np.sqrt(values)).float())
+        self.register_buffer("phi", torch.from_numpy(basis * np.sqrt(values)))
         self.head = nn.Linear(size, size, bias=False)
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
@@ -53,4 +55,4 @@ class Linear(ScoreNetwork):
 
     def arrange(self, z: Tensor) -> Tensor:
         """Phi z, back in shape."""
-        return (z @ self.phi.T).view(-1, *self.shape)
+        return (z @ self.phi.T.to(z.dtype)).view(-1, *self.shape)

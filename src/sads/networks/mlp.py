@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..errors import InputError
 from .base import ScoreNetwork
 from .layers import timestep_embedding
 
@@ -27,6 +28,8 @@ class MLP(ScoreNetwork):
 
     def __init__(self, shape: Sequence[int], *, width: int = 256, depth: int = 3):
         super().__init__(shape)
+        if min(width, depth) < 1:
+            raise InputError(f"width and depth of an MLP start at 1, got {width} and {depth}")
         widths = [math.prod(self.shape) + TIME_FEATURES] + [width] * depth
         self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.head = nn.Linear(width, math.prod(self.shape))

@@ -16,7 +16,7 @@ from ..schedule import Schedule
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
-from .family import ScoreFamily, Training
+from .family import ScoreFamily, Training, seeded
 from .linear import Linear
 from .mlp import MLP
 from .unet import UNet
@@ -87,12 +87,23 @@ def preset_family(
     factory = partial(preset.network, shape, **{**preset.fields, **fields})
     spelled = _spell(name, fields)
     family = ScoreFamily(factory, shape, schedule or Schedule(), spelled, preset.training)
-    factory()  # a shape or field the network cannot take is refused here
+    try:
+        seeded(factory, 0)  # a shape or field the network cannot take is refused here
+    except (RuntimeError, MemoryError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "not enough memory"
+        raise InputError(f"{spelled} cannot be built: {reason}") from error
     return family
 
 
 def _spell(name: str, fields: Mapping[str, Any]) -> str:
-    return ",".join([name, *(f"{k}={v}" for k, v in fields.items())])
+    """The name as the grammar reads it."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, (tuple, list)):
+            return "x".join(map(str, value))
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return ",".join([name, *(f"{k}={text(v)}" for k, v in fields.items())])
 
 
 def _suggest(name: str, known: Any) -> str:

@@ -60,6 +60,6 @@ def parse_timesteps(text: str) -> tuple[int, int]:
     (0, 100)
     """
     first, colon, end = text.partition(":")
-    if not colon or not first.isdigit() or not end.isdigit():
+    if not colon or not text.isascii() or not first.isdigit() or not end.isdigit():
         raise InputError(f"timesteps are a range like 0:100, got {text!r}")
     return int(first), int(end)

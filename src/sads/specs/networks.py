@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, brief
 from ..networks import PRESETS, ScoreFamily, preset_family
 from ..schedule import Schedule
 from .grammar import convert, split_fields
@@ -34,6 +34,8 @@ def parse_network(
     types = {
         n: p.annotation for n, p in inspect.signature(PRESETS[name].network).parameters.items()
     }
+    if "shape" in fields:
+        raise InputError(f"{text!r}: the shape is given by --shape, not as a field")
     values: dict[str, Any] = {
         key: convert(key, value, types[key]) if key in types else value
         for key, value in fields.items()
@@ -87,6 +89,4 @@ def _run(load: Callable[[], ModuleType], name: str) -> ModuleType:
     try:
         return load()
     except Exception as error:
-        text = str(error).splitlines()
-        reason = f"{type(error).__name__}: {text[0] if text else 'no message'}"
-        raise InputError(f"{name} cannot be imported ({reason})") from error
+        raise InputError(f"{name} cannot be imported ({brief(error)})") from error
