@@ -28,9 +28,12 @@ def distance(
         seed: of directions and permutations.
         json: print the result as one JSON object.
     """
+    from rich.console import Console
+
     from .. import api
 
-    found = api.distance(a, b, shape=shape, projections=projections, seed=seed)
+    with Console(stderr=True).status("projecting and sorting"):
+        found = api.distance(a, b, shape=shape, projections=projections, seed=seed)
     if json:
         print(jsonlib.dumps(found))
         return
