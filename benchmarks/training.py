@@ -126,9 +126,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.metrics:
-        rows = metrics()
+        measured = metrics()
         if arguments.json:
-            arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+            arguments.json.write_text(json.dumps(measured, indent=1) + "\n")
         return
     batch, steps = arguments.batch, arguments.steps
     rows: dict[str, list[float]] = {
