@@ -2,58 +2,55 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..geometry import Progress
 
 
 @contextmanager
-def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
-    """A bar with networks, error and time left, fed by the yielded function."""
+def _bar(title: str, counter: str, note: str) -> Iterator[Callable[..., None]]:
+    """A bar with a counter, a note and time left; the yielded function updates it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn(counter)]
     with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} networks"),
-        TextColumn("error {task.fields[error]}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(title, total=None, error="not yet known")
-
-        def report(progress: "Progress") -> None:
-            known = "not yet known" if progress.error is None else f"{progress.error:.4f}"
-            bar.update(task, completed=progress.networks, total=progress.expected, error=known)
-
-        yield report
-
-
-@contextmanager
-def steps_bar(title: str, unit: str) -> "Iterator[Callable[[int, int, str], None]]":
-    """A bar with steps, a note and time left, fed by the yielded function."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
+        *columns,
         TextColumn("{task.fields[note]}"),
         TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task(title, total=1, note="")
+        task = bar.add_task(title, total=None, note=note)
+
+        def update(**fields: Any) -> None:
+            bar.update(task, **fields)
+
+        yield update
+
+
+@contextmanager
+def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
+    """A bar with networks, error and time left, fed by the yielded function."""
+    unknown = "error not yet known"
+    with _bar(title, "{task.completed:,.0f} networks", unknown) as update:
+
+        def report(progress: "Progress") -> None:
+            known = unknown if progress.error is None else f"error {progress.error:.4f}"
+            update(completed=progress.networks, total=progress.expected, note=known)
+
+        yield report
+
+
+@contextmanager
+def steps_bar(title: str) -> Iterator[Callable[..., None]]:
+    """A bar with steps, a note and time left, fed by the yielded function."""
+    with _bar(title, "{task.completed:,.0f} steps", "") as update:
 
         def report(done: int, total: int, note: str = "") -> None:
-            bar.update(task, completed=done, total=total, note=note)
+            update(completed=done, total=total, note=note)
 
         yield report

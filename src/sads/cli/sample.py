@@ -42,7 +42,7 @@ def sample(
     from .progress import steps_bar
 
     started = time.perf_counter()
-    with steps_bar(str(directory), "steps") as report:
+    with steps_bar(str(directory)) as report:
         family, _ = api.load_trained(directory)
         chunks = api.sample(
             directory,

@@ -50,7 +50,7 @@ def train(
     from .. import api
     from .progress import steps_bar
 
-    with steps_bar(network, "steps") as report:
+    with steps_bar(network) as report:
 
         def follow(step: "Step") -> None:
             report(step.number, step.iterations, f"loss {step.loss:.4f}")
