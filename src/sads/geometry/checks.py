@@ -31,7 +31,12 @@ def check_family(
     rng = np.random.default_rng([seed, 1])
     builder = BuiltEnsemble(family, torch.device("cpu"))
     t = rng.integers(family.schedule.steps, size=TRIED)
-    x = probe.draw(t, family.shape, family.schedule, rng)
+    try:
+        x = probe.draw(t, family.shape, family.schedule, rng)
+    except (RuntimeError, MemoryError) as error:
+        raise InputError(
+            f"samples of shape {family.shape} do not fit in memory: choose a smaller --shape"
+        ) from error
     members = [_build(builder, int(rng.integers(2**62))) for _ in range(TRIED)]
     for i, member in enumerate(members):
         _check_output(_call(member, x[i : i + 1], t[i : i + 1]), family)
