@@ -65,8 +65,8 @@ def notes(alignment: Alignment) -> list[str]:
     geometry = alignment.geometry
     if alignment.singular:
         said.append(
-            f"Fewer samples ({alignment.samples:,}) than dimensions ({len(alignment.sigmas):,}): the "
-            "second moment is singular and the extremes are those of these samples."
+            f"Fewer samples ({alignment.samples:,}) than dimensions ({len(alignment.sigmas):,}): "
+            "the second moment is singular and the extremes are those of these samples."
         )
     low, high = alignment.debiased
     if not geometry.exact and alignment.position is not None:
