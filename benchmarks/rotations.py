@@ -23,9 +23,9 @@ TABLE = Path("docs/results/rotations.csv")
 WORK = Path("benchmarks/work/rotations")
 FIELDS = ["data", "rotation", "rank", "seed", "steps", "sw2", "sw2_error", "msw2"]
 FIELDS += ["alpha", "relative", "loss", "seconds"]
-BUDGETS = (250, 1000)
+BUDGETS = (150, 600)
 PROTOCOL: dict[str, Any] = {"batch_size": 64, "learning_rate": 1e-3}
-SAMPLES, STEPS = 1000, 50
+SAMPLES, STEPS = 500, 50
 SEEDS = range(5)
 # The four of the question first, then how many directions have to move.
 ROTATIONS: list[tuple[str, int | None]] = [
