@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .alignment import BandDifference, Comparison, compare
     from .api import (
         distance,
         estimate_geometry,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
+    "alignment": ("BandDifference", "Comparison", "compare"),
     "api": (
         "distance",
         "estimate_geometry",
@@ -47,6 +49,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "ArtefactError",
     "Band",
+    "BandDifference",
+    "Comparison",
     "Forward",
     "Gaussian",
     "Geometry",
@@ -59,6 +63,7 @@ __all__ = [
     "ScoreFamily",
     "Spectrum",
     "Zero",
+    "compare",
     "distance",
     "estimate_geometry",
     "load_geometry",

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError
 
 from ..errors import SadsError
+from .compare import compare
 from .data import data
 from .directions import directions
 from .distance import distance
@@ -26,6 +27,7 @@ app = App(
 )
 app.command(geometry)
 app.command(directions)
+app.command(compare)
 app.command(data)
 app.command(train)
 app.command(sample)

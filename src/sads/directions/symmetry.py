@@ -148,7 +148,7 @@ def symmetry_p_value(folds: Float[np.ndarray, "K n n"], reflection: Int[np.ndarr
     even, odd = (_whitener(half, mean) for half in halves)
     blocks = np.stack([(even.T @ fold @ odd).reshape(-1) for fold in folds])
     gram = blocks @ blocks.T
-    signs = _sign_patterns(len(folds))
+    signs = sign_patterns(len(folds))
     norms = np.einsum("sj,jk,sk->s", signs, gram, signs)
     return float(np.mean(norms >= gram.sum() - 1e-9 * np.trace(gram)))
 
@@ -160,7 +160,7 @@ def _whitener(basis: Basis, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarra
     return basis @ (vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def _sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
+def sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
     """All sign patterns up to a global sign."""
     patterns = np.array(list(product((1.0, -1.0), repeat=count - 1)))
     return np.hstack([np.ones((len(patterns), 1)), patterns])

@@ -67,10 +67,14 @@ class Geometry:
         """The factor from the even and from the odd folds."""
         return self._factor(EVERY_OTHER[0]), self._factor(EVERY_OTHER[1])
 
-    @cached_property
+    def fold(self, k: int) -> Float[np.ndarray, "n n"]:
+        """The factor from the networks of one fold."""
+        return self._factor(np.array([k]))
+
+    @property
     def folds(self) -> Float[np.ndarray, "K n n"]:
-        """Independent estimates of the factor."""
-        return np.stack([self._factor(np.array([k])) for k in range(len(self.state.counts))])
+        """Independent estimates of the factor; not kept, for they are as large as the state."""
+        return np.stack([self.fold(k) for k in range(len(self.state.counts))])
 
     @cached_property
     def symmetries(self) -> tuple[str, ...]:
