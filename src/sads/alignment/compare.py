@@ -29,7 +29,8 @@ class BandDifference:
     """Indices `first` to `last`, inclusive, of the pooled geometry in descending order.
 
     Attributes:
-        ratio: mean eigenvalue of the second geometry over that of the first; None over nothing.
+        ratio: mean eigenvalue of the second geometry over that of the first; None where either has
+            nothing.
         rotation: whitened size, for each direction, of what else differs in these directions.
         ratio_p_value: corrected for the number of bands and for testing ratio and rotation.
         rotation_p_value: likewise.
@@ -54,8 +55,8 @@ class Comparison:
     Attributes:
         different: whether they differ at this level; in shape, if the scale is ignored.
         p_value: of the two being equal.
-        distance: |P^{-1/2} (B - A) P^{-1/2}|_F / sqrt(rank), P the pooled estimate; unbiased in
-            its square, 0 where that is negative.
+        distance: |M^{-1/2} (B - A) M^{-1/2}|_F / sqrt(rank), M = (A + B) / 2, without the part of
+            the noise in its square, 0 where that leaves less.
         scale: common factor of the second relative to the first.
         scale_p_value: of its being one.
         shape_distance: the distance without the scale.
@@ -113,11 +114,11 @@ def compare(
     errors = _usable_error(a), _usable_error(b)
     found = WhitenedDifference.of(a, b)
     p_values = _flipped(found) if len(found.weights) > 1 else _exact(found)
-    distance, distance_error = _size(found.whole, found.weights, found.rank)
-    shape_distance, shape_error = _size(found.shape, found.weights, found.rank)
-    scale, scale_error = _quotient(
-        found.first.mean(axis=1), found.second.mean(axis=1), found.weights
-    )
+    plain = found.plain or found
+    distance, distance_error = _size(found.whole, plain.whole, found.weights, found.rank)
+    shape_distance, shape_error = _size(found.shape, plain.shape, found.weights, found.rank)
+    scale = float(plain.second.mean() / plain.first.mean())
+    _, scale_error = _quotient(found.first.mean(axis=1), found.second.mean(axis=1), found.weights)
     significant = (p_values.shape if ignore_scale else p_values.any) <= level
     rounding = max(_rounding(a), _rounding(b))
     different = significant and (shape_distance if ignore_scale else distance) > rounding
@@ -132,7 +133,7 @@ def compare(
         distance=distance,
         distance_error=distance_error,
         scale=scale,
-        scale_error=scale_error,
+        scale_error=scale_error * scale,
         scale_p_value=p_values.scale,
         shape_distance=shape_distance,
         shape_distance_error=shape_error,
@@ -196,12 +197,17 @@ def _relative(found: WhitenedDifference) -> Float[np.ndarray, "K b"]:
 
 
 def _size(
-    gram: Float[np.ndarray, "K K"], weights: Float[np.ndarray, " K"], count: int
+    gram: Float[np.ndarray, "K K"],
+    plain: Float[np.ndarray, "1 1"],
+    weights: Float[np.ndarray, " K"],
+    count: int,
 ) -> tuple[float, float]:
-    """sqrt(U / count), 0 where U is negative, and its standard error."""
+    """sqrt(U / count) relative to the plain mean, 0 where U is negative, and its standard error."""
     u, error = u_statistic(gram, weights) if len(weights) > 1 else (float(gram[0, 0]), 0.0)
+    # U without noise would be gram.sum(), the square that is `plain` relative to the plain mean.
+    unit = float(plain[0, 0] / gram.sum() / count) if gram.sum() > 0 else 0.0
     # The error is the upper end's: at U = 0 the root has no derivative.
-    low, high = np.sqrt(max(u, 0.0) / count), np.sqrt((max(u, 0.0) + error) / count)
+    low, high = np.sqrt(max(u, 0.0) * unit), np.sqrt((max(u, 0.0) + error) * unit)
     return float(low), float(high - low)
 
 
@@ -210,9 +216,9 @@ def _quotient(
     second: Float[np.ndarray, " K"],
     weights: Float[np.ndarray, " K"],
 ) -> tuple[float, float]:
-    """The ratio of two means and its standard error from the spread of the folds."""
+    """The ratio of two means and its *relative* standard error from the spread of the folds."""
     a, b, count = float(weights @ first), float(weights @ second), len(weights)
-    spread = weights * (second - first * b / a) / a
+    spread = weights * (second / b - first / a)
     return b / a, float(np.sqrt(count / max(count - 1, 1) * np.sum(spread**2)))
 
 
@@ -220,21 +226,20 @@ def _bands(
     found: WhitenedDifference, p_values: _PValues, level: float
 ) -> tuple[BandDifference, ...]:
     first, second = found.band_means(found.first), found.band_means(found.second)
+    plain = (found.plain or found).rotation
     bands = []
     for i, band in enumerate(found.bands):
-        # A geometry that has nothing in these directions has no ratio to it.
-        nothing = abs(found.weights @ first[:, i]) <= ROUNDING
-        quotient = (None, None) if nothing else _quotient(first[:, i], second[:, i], found.weights)
+        # A geometry that has nothing in these directions has no ratio.
+        ratio, error = None, None
+        if min(found.weights @ first[:, i], found.weights @ second[:, i]) > ROUNDING:
+            ratio, relative = _quotient(first[:, i], second[:, i], found.weights)
+            error = ratio * relative
+        size = _size(found.rotation[i], plain[i], found.weights, int(found.width[i]))
         p_ratio, p_rotation = float(p_values.ratio[i]), float(p_values.rotation[i])
+        different = min(p_ratio, p_rotation) <= level
         bands.append(
             BandDifference(
-                band.first,
-                band.last,
-                *quotient,
-                p_ratio,
-                *_size(found.rotation[i], found.weights, int(found.width[i])),
-                p_rotation,
-                different=min(p_ratio, p_rotation) <= level,
+                band.first, band.last, ratio, error, p_ratio, *size, p_rotation, different
             )
         )
     return tuple(bands)

@@ -53,7 +53,7 @@ def _table(bands: list[BandDifference]) -> list[str]:
         return []
     lines = [f"{'indices':>13}  {'eigenvalue ratio':>18}  {'p':>7}  {'rotation':>18}  {'p':>7}"]
     for band in bands[:MOST_ROWS]:
-        ratio = "new" if band.ratio is None else f"{band.ratio:.4g} +- {band.ratio_error:.2g}"
+        ratio = "none" if band.ratio is None else f"{band.ratio:.4g} +- {band.ratio_error:.2g}"
         rotation = f"{band.rotation:.3g} +- {band.rotation_error:.2g}"
         lines.append(
             f"{_indices([band]):>13}  {ratio:>18}  {band.ratio_p_value:>7.2g}  "

@@ -25,6 +25,9 @@ to the variances, which makes P and D_f uncorrelated; for Wishart matrices of on
 S^T B_f S are then independent of P, and D_f has mean zero given P. With w = 1/2 regardless, the
 differences are larger under their true signs than under others, and equal geometries are told
 apart. So bands and whitening cost no folds. w stays within [0.02, 0.98]: P has the range of both.
+
+*Sizes* should not depend on w, so they are told relative to the plain mean (A + B) / 2, which in
+these coordinates is I + (1/2 - w) D, D = sum_f u_f D_f.
 """
 
 from dataclasses import dataclass
@@ -54,6 +57,7 @@ class WhitenedDifference:
         first: diagonals of S^T A_f S.
         second: diagonals of S^T B_f S.
         rows: for each direction i the Gram matrix sum_j u_f u_g D_f[i, j] D_g[i, j].
+        plain: the mean over the folds, whitened by (A + B) / 2.
     """
 
     bands: tuple[Band, ...]
@@ -63,6 +67,7 @@ class WhitenedDifference:
     first: Float[np.ndarray, "K r"]
     second: Float[np.ndarray, "K r"]
     rows: Float[np.ndarray, "r K K"]
+    plain: "WhitenedDifference | None" = None
 
     @classmethod
     def of(cls, a: Geometry, b: Geometry) -> "WhitenedDifference":
@@ -84,7 +89,13 @@ class WhitenedDifference:
         inside = starts < size[1]
         bands = tuple(band for band, kept in zip(spectrum.bands, inside, strict=True) if kept)
         edges = np.append(starts[inside], size[1])
-        return cls(bands, edges, values[kept], weights, first, second, rows)
+        delta, turn = np.linalg.eigh(difference.sum(axis=0))
+        middle = 1 + (0.5 - share) * delta
+        lower, plain = ((turn * x / middle) @ turn.T for x in (1 - share * delta, delta))
+        a, b = np.diag(lower)[None], np.diag(lower + plain)[None]
+        squares = np.sum(plain**2, axis=1)[:, None, None]
+        at_mean = cls(bands, edges, values[kept], np.ones(1), a, b, squares)
+        return cls(bands, edges, values[kept], weights, first, second, rows, at_mean)
 
     @property
     def rank(self) -> int:
