@@ -51,7 +51,8 @@ class Level:
     def fold(self, geometry: Geometry, k: int) -> Float[np.ndarray, "n n"]:
         """Fold k of a geometry at this level; a closed form has the same in all."""
         own = geometry.structure
-        factor = average(geometry.fold(0 if geometry.exact else k), own, geometry.symmetries)
+        which = np.array([0 if geometry.exact else k])
+        factor = average(geometry.part(which), own, geometry.symmetries)
         if own == self.structure:
             return factor
         if own.kind == "isotropic":

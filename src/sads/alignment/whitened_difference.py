@@ -89,13 +89,10 @@ class WhitenedDifference:
         inside = starts < size[1]
         bands = tuple(band for band, kept in zip(spectrum.bands, inside, strict=True) if kept)
         edges = np.append(starts[inside], size[1])
-        delta, turn = np.linalg.eigh(difference.sum(axis=0))
-        middle = 1 + (0.5 - share) * delta
-        lower, plain = ((turn * x / middle) @ turn.T for x in (1 - share * delta, delta))
-        a, b = np.diag(lower)[None], np.diag(lower + plain)[None]
-        squares = np.sum(plain**2, axis=1)[:, None, None]
-        at_mean = cls(bands, edges, values[kept], np.ones(1), a, b, squares)
-        return cls(bands, edges, values[kept], weights, first, second, rows, at_mean)
+        plain = cls(
+            bands, edges, values[kept], np.ones(1), *_at_plain_mean(difference.sum(axis=0), share)
+        )
+        return cls(bands, edges, values[kept], weights, first, second, rows, plain)
 
     @property
     def rank(self) -> int:
@@ -151,6 +148,18 @@ def _share(a: Geometry, b: Geometry) -> float:
     spread = [(g.trace * (g.whitened_error or 0.0)) ** 2 for g in (a, b)]
     share = spread[0] / sum(spread) if any(spread) else 0.5
     return float(np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE))
+
+
+def _at_plain_mean(
+    d: Float[np.ndarray, "r r"], share: float
+) -> tuple[Float[np.ndarray, "1 r"], Float[np.ndarray, "1 r"], Float[np.ndarray, "r 1 1"]]:
+    """`first`, `second` and `rows` of the mean difference D, whitened by the plain mean."""
+    delta, turn = np.linalg.eigh(d)
+    middle = 1 + (0.5 - share) * delta
+    first = turn**2 @ ((1 - share * delta) / middle)
+    difference = turn * (delta / middle) @ turn.T
+    rows = np.sum(difference**2, axis=1)
+    return first[None], (first + np.diag(difference))[None], rows[:, None, None]
 
 
 def _pooled(
