@@ -10,7 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment import Alignment, Rotation, RotationTransformer, load_rotation
+    from .alignment import (
+        Alignment,
+        BandDifference,
+        Comparison,
+        Rotation,
+        RotationTransformer,
+        compare,
+        load_rotation,
+    )
     from .api import (
         align,
         distance,
@@ -30,7 +38,15 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment": ("Alignment", "Rotation", "RotationTransformer", "load_rotation"),
+    "alignment": (
+        "Alignment",
+        "BandDifference",
+        "Comparison",
+        "Rotation",
+        "RotationTransformer",
+        "compare",
+        "load_rotation",
+    ),
     "api": (
         "align",
         "distance",
@@ -54,6 +70,8 @@ __all__ = [
     "Alignment",
     "ArtefactError",
     "Band",
+    "BandDifference",
+    "Comparison",
     "Forward",
     "Gaussian",
     "Geometry",
@@ -69,6 +87,7 @@ __all__ = [
     "Spectrum",
     "Zero",
     "align",
+    "compare",
     "distance",
     "estimate_geometry",
     "load_geometry",

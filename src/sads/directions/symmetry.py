@@ -155,7 +155,7 @@ def symmetry_p_value(folds: Folds, reflection: Int[np.ndarray, " n"]) -> float:
     even, odd = (_whitener(half, mean / count) for half in halves)
     blocks = np.stack([(even.T @ fold @ odd).reshape(-1) for fold in folds])
     gram = blocks @ blocks.T
-    signs = _sign_patterns(count)
+    signs = sign_patterns(count)
     norms = np.einsum("sj,jk,sk->s", signs, gram, signs)
     return float(np.mean(norms >= gram.sum() - 1e-9 * np.trace(gram)))
 
@@ -167,7 +167,7 @@ def _whitener(basis: Basis, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarra
     return basis @ (vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def _sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
+def sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
     """All sign patterns up to a global sign."""
     patterns = np.array(list(product((1.0, -1.0), repeat=count - 1)))
     return np.hstack([np.ones((len(patterns), 1)), patterns])
