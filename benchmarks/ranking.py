@@ -1,0 +1,192 @@
+"""Whether the score of `sads rank` tells before training which architecture will do best.
+
+    python benchmarks/ranking.py [--mnist DIR]
+
+Trains every network of the pool on two datasets with three seeds and one budget for all, measures
+SW2 against held-out data, and compares the order with that of scores known before training.
+Finished trainings are kept in `docs/results/ranking.csv` and not made again, so the same command
+continues an interrupted run; when all are there it prints the report.
+
+The scores were fixed before the first training. With C the data's second moment and G the
+geometry at initialisation, of eigenvalues lambda_i with mean 1 and eigenvectors that hold the
+shares e_i of tr C:
+
+| score        | definition                                                           | better |
+|--------------|----------------------------------------------------------------------|--------|
+| `alignment`  | sum_i e_i lambda_i = D tr(GC) / (tr G tr C), that of `sads rank`     | low    |
+| `root`       | the same with G^(1/2) for G                                          | low    |
+| `square`     | the same with G^2 for G                                              | low    |
+| `log`        | sum_i e_i log max(lambda_i, 1/1000)                                  | low    |
+| `top`        | sum of e_i where lambda_i > 2                                        | low    |
+| `centred`    | `alignment` with the covariance for C                                | low    |
+| `anisotropy` | mean of lambda_i^2, a control that does not see the data             | low    |
+| `parameters` | their number                                                         | high   |
+| `synflow`    | SynFlow                                                              | high   |
+| `jacobian`   | covariance of input Jacobians                                        | high   |
+
+Correlations are Spearman's between a score and mean SW2 over the seeds, signed so that positive
+means that the score is right, with a two-sided permutation p-value, each dataset by itself.
+"""
+
+import argparse
+import csv
+import io
+import sys
+import time
+from dataclasses import asdict, astuple, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy import stats
+
+from sads.data import Dataset
+from sads.diffusion import Settings, sample_chunks, train
+from sads.distances import sliced_wasserstein
+from sads.specs import parse_dataset, parse_network
+from sads.storage import atomic_write
+
+SHAPE = (1, 8, 8)
+POOL = (
+    "iddpm-16",
+    "iddpm-16,resampling=area",
+    "iddpm-16,groups=8",
+    "iddpm-16,channels=16,groups=16",
+    "iddpm-16,channels=16,groups=4,resampling=area",
+    "dit-2,depth=4",
+    "dit-2,width=96,depth=4",
+    "dit-2,patch=1,depth=2",
+    "dit-4,depth=4",
+    "mlp",
+    "cnn",
+    "cnn,width=64,depth=6",
+)
+SEEDS = 3
+ITERATIONS, BATCH, RATE = 400, 64, 1e-3
+SAMPLES, STEPS = 1_000, 50
+PROTOCOL = f"{ITERATIONS} steps of {BATCH} at {RATE}, {SAMPLES} samples in {STEPS} steps"
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+TRIALS, SCORES = RESULTS / "ranking.csv", RESULTS / "ranking-scores.csv"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training and what came of it."""
+
+    dataset: str
+    network: str
+    seed: int
+    protocol: str
+    sw2: float
+    loss: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Training and held-out samples of one dataset."""
+
+    name: str
+    train: Dataset
+    held_out: Dataset
+
+
+def datasets(mnist: Path | None) -> list[Pair]:
+    """Digits, and MNIST at the same size; without its files, a sphere in three directions."""
+    found = [Pair("digits", *(parse_dataset("digits", split=s) for s in ("train", "held-out")))]
+    if mnist is None:
+        text = "sphere:dct:0,9,27,count=2000"
+        both = (parse_dataset(text, shape=SHAPE, split=s) for s in ("train", "held-out"))
+        return [*found, Pair("sphere", *both)]
+    counts = {"train": 10_000, "held-out": 2_000}
+    both = (parse_dataset(f"mnist:{mnist},count={n},split={split}") for split, n in counts.items())
+    return [*found, Pair("mnist-8", *map(shrunk, both))]
+
+
+def shrunk(data: Dataset) -> Dataset:
+    """28x28 images padded with background to 32x32 and averaged over cells of 4x4."""
+    padded = np.pad(data.samples, ((0, 0), (0, 0), (2, 2), (2, 2)), constant_values=-1)
+    cells = padded.reshape(len(data), 1, 8, 4, 8, 4)
+    return Dataset(cells.mean(axis=(3, 5)).astype(np.float32), f"{data.name} at 8x8")
+
+
+def run(pair: Pair, name: str, seed: int) -> Trial:
+    """Train, sample and measure."""
+    started = time.perf_counter()
+    family = parse_network(name, shape=SHAPE)
+    settings = Settings(iterations=ITERATIONS, batch_size=BATCH, learning_rate=RATE, seed=seed)
+    trained = train(family, torch.from_numpy(pair.train.samples), settings)
+    chunks = sample_chunks(trained.network, SHAPE, SAMPLES, family.schedule, steps=STEPS, seed=seed)
+    x = torch.cat(list(chunks)).flatten(1).numpy()
+    truth = pair.held_out.samples.reshape(len(pair.held_out), -1)
+    sw2 = sliced_wasserstein(x, truth, generator=0).sw2
+    loss = trained.losses[-50:].mean().item()
+    return Trial(pair.name, name, seed, PROTOCOL, sw2, loss, time.perf_counter() - started)
+
+
+def read_trials() -> list[Trial]:
+    """The trainings that are done."""
+    if not TRIALS.exists():
+        return []
+    types = {f.name: f.type for f in fields(Trial)}
+    with TRIALS.open(newline="") as file:
+        return [
+            Trial(**{k: types[k](v) for k, v in row.items()})  # type: ignore[operator]
+            for row in csv.DictReader(file)
+        ]
+
+
+def write_rows(path: Path, rows: list) -> None:
+    """Dataclasses as CSV, whole or not at all."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(asdict(rows[0]))
+    for row in rows:
+        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in astuple(row)])
+    atomic_write(path, lambda temporary: temporary.write_text(text.getvalue()))
+
+
+def train_all(pairs: list[Pair]) -> list[Trial]:
+    """Make the trainings that are missing, all networks with one seed before the next."""
+    done = read_trials()
+    for seed in range(SEEDS):
+        for pair in pairs:
+            for name in POOL:
+                wanted = (pair.name, name, seed, PROTOCOL)
+                if any((t.dataset, t.network, t.seed, t.protocol) == wanted for t in done):
+                    continue
+                done.append(run(pair, name, seed))
+                write_rows(TRIALS, done)
+                print(done[-1], file=sys.stderr, flush=True)
+    return done
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Spearman's correlation, ties at their mean rank, and its two-sided permutation p-value."""
+    x, y = stats.rankdata(x), stats.rankdata(y)
+
+    def correlation(a: np.ndarray, axis: int = -1) -> np.ndarray:
+        a = a - a.mean(axis=axis, keepdims=True)
+        b = y - y.mean()
+        return (a * b).sum(axis=axis) / np.sqrt((a**2).sum(axis=axis) * (b**2).sum())
+
+    found = stats.permutation_test(
+        (x,),
+        correlation,
+        permutation_type="pairings",
+        n_resamples=99_999,
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.statistic), float(found.pvalue)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--mnist", type=Path, help="directory with MNIST's IDX files")
+    arguments = parser.parse_args()
+    train_all(datasets(arguments.mnist))
+
+
+if __name__ == "__main__":
+    main()
