@@ -10,11 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .alignment.ranking import Ranking
     from .api import (
         distance,
         estimate_geometry,
         load_trained,
         network,
+        rank,
         running_estimates,
         sample,
         train,
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
+    "alignment.ranking": ("Ranking",),
     "api": (
         "distance",
         "estimate_geometry",
         "load_trained",
         "network",
+        "rank",
         "running_estimates",
         "sample",
         "train",
@@ -53,6 +57,7 @@ __all__ = [
     "InputError",
     "NetworkError",
     "Point",
+    "Ranking",
     "SADs",
     "SadsError",
     "Schedule",
@@ -64,6 +69,7 @@ __all__ = [
     "load_geometry",
     "load_trained",
     "network",
+    "rank",
     "running_estimates",
     "sample",
     "train",

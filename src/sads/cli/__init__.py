@@ -14,6 +14,7 @@ from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
+from .rank import rank
 from .sample import sample
 from .train import train
 
@@ -26,6 +27,7 @@ app = App(
 )
 app.command(geometry)
 app.command(directions)
+app.command(rank)
 app.command(data)
 app.command(train)
 app.command(sample)
