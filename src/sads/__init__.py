@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment.ranking import Ranking
+    from .alignment import Ranking
     from .api import (
         distance,
         estimate_geometry,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment.ranking": ("Ranking",),
+    "alignment": ("Ranking",),
     "api": (
         "distance",
         "estimate_geometry",

@@ -1,5 +1,6 @@
 """Zero-cost scores against what can be computed by hand."""
 
+import itertools
 import math
 
 import numpy as np
@@ -26,7 +27,7 @@ class Deep(nn.Module):
     def __init__(self, *widths: int, bias: bool = False, normed: bool = False):
         super().__init__()
         self.layers = nn.ModuleList(
-            nn.Linear(a, b, bias=bias) for a, b in zip(widths, widths[1:], strict=False)
+            nn.Linear(a, b, bias=bias) for a, b in itertools.pairwise(widths)
         )
         self.norm = nn.LayerNorm(widths[1]) if normed else nn.Identity()
 

@@ -12,8 +12,8 @@ for networks of positive maps; here normalisations pass their input on unchanged
 architecture search, and t = 0, whose sinusoidal features are non-negative like the ones. A
 parameter that starts at zero (a DiT's modulations, and behind them its blocks) counts nothing.
 
-*Jacobian covariance* (Mellor et al. 2020). The rows J_n = d (sum of the outputs) / d x_n at N inputs
-have a correlation matrix with eigenvalues s_i, and the score is
+*Jacobian covariance* (Mellor et al. 2020). The rows J_n = d (sum of the outputs) / d x_n at N
+inputs have a correlation matrix with eigenvalues s_i, and the score is
 
     - sum_i [log(s_i + k) + 1 / (s_i + k)],      k = 1e-5,
 
@@ -120,7 +120,7 @@ def input_jacobians(
     x: Float[Tensor, "N ..."],
     t: Tensor,
 ) -> Float[np.ndarray, "N D"]:
-    """d (sum of the outputs) / d x_n for each input; samples do not see each other."""
+    """The rows J_n = d (sum of the outputs) / d x_n; in eval mode samples do not mix."""
     x = x.clone().requires_grad_(True)
     (slopes,) = torch.autograd.grad(member(x, t).sum(), x)
     return slopes.flatten(1).numpy()

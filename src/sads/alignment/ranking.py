@@ -8,8 +8,8 @@ With eigenvalues lambda_i of G, of mean one, and the shares e_i of tr C on its e
 s = sum_i e_i lambda_i: 1 for an isotropic geometry, below 1 where the data lies on small
 eigenvalues, which the paper conjectures to be modelled well. The order is ascending.
 
-*Errors.* Each score has the standard error of `align`: of the networks, and of the data as a sample.
-The samples are the same for all architectures, so two scores share their error. With
+*Errors.* Each score has the standard error of `align`: of the networks, and of the data as a
+sample. The samples are the same for all architectures, so two scores share their error. With
 psi_n = D x_n^T G x_n / (tr G tr C) - s |x_n|^2 / tr C, the influence of sample n,
 
     Var(s_a - s_b) = Var(s_a) + Var(s_b) - 2 sum_n psi_an psi_bn / (N (N - 1)).
@@ -21,10 +21,12 @@ own, so their errors are independent.
 How far the score is right is another matter, and measured: see `validity`.
 """
 
+import itertools
 import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -93,23 +95,25 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """A score with what its comparison with others takes."""
+class Score:
+    """A score with what its comparison with others on the same data takes.
 
-    name: str
-    score: float
+    Attributes:
+        value: s.
+        error: its standard error.
+        influence: psi_n of each sample.
+    """
+
+    value: float
     error: float
-    networks: int
     influence: Float[np.ndarray, " N"]
-    baselines: Baselines
 
 
-def rank(
+def rank_families(
     families: Sequence[ScoreFamily],
     data: Dataset,
     *,
     probe: Probe,
-    networks: int | None = None,
     tolerance: float | None = None,
     seed: int = 0,
     on_progress: Report | None = None,
@@ -120,8 +124,7 @@ def rank(
         families: the architectures, of different names and the shape of the data.
         data: the dataset.
         probe: where the geometries are looked at.
-        networks: untrained networks for each geometry, or
-        tolerance: its whitened error, 0.02 if neither is given.
+        tolerance: whitened error of each geometry, 0.02 if not given.
         seed: of all random draws.
         on_progress: called with the name and the progress of the geometry at hand.
 
@@ -133,19 +136,20 @@ def rank(
     if seed < 0:
         raise InputError(f"a seed is a non-negative integer, got {seed}")
     second_moment(data, families[0].shape)  # bad data is refused before the work, not after it
-    scored = []
+    found: list[tuple[Score, str, int, Baselines]] = []
     for family in families:
-        report = None if on_progress is None else _named(on_progress, family.name)
+        report = None if on_progress is None else partial(on_progress, family.name)
         own = seed + zlib.crc32(family.name.encode())  # the same wherever it stands in the list
         geometry = estimate_geometry(
-            family, probe=probe, networks=networks, tolerance=tolerance, seed=own, on_progress=report
+            family, probe=probe, tolerance=tolerance, seed=own, on_progress=report
         )
-        scored.append(_score(family, geometry, data, seed))
-    scored.sort(key=lambda found: (found.score, found.name))
-    following = [_probability(a, b) for a, b in zip(scored, scored[1:], strict=False)]
+        beside = baselines(family, data.samples, seed=seed)
+        found.append((measure(geometry, data), family.name, geometry.networks, beside))
+    found.sort(key=lambda one: (one[0].value, one[1]))
+    below = [probability_below(a[0], b[0]) for a, b in itertools.pairwise(found)]
     entries = (
-        Entry(found.name, found.score, found.error, found.networks, below, found.baselines)
-        for found, below in zip(scored, [*following, None], strict=True)
+        Entry(name, score.value, score.error, networks, following, beside)
+        for (score, name, networks, beside), following in zip(found, [*below, None], strict=True)
     )
     return Ranking(data.name, len(data), data.shape, tuple(entries))
 
@@ -169,20 +173,25 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
             )
 
 
-def _named(report: Report, name: str) -> Callable[[Progress], None]:
-    return lambda progress: report(name, progress)
-
-
-def _score(family: ScoreFamily, geometry: Geometry, data: Dataset, seed: int) -> _Scored:
+def measure(geometry: Geometry, data: Dataset) -> Score:
+    """The score of a geometry on a dataset."""
     found = align(geometry, data)
-    return _Scored(
-        family.name,
-        found.relative,
-        found.relative_error,
-        geometry.networks,
-        _influence(geometry, data, found.relative),
-        baselines(family, data.samples, seed=seed),
-    )
+    return Score(found.relative, found.relative_error, _influence(geometry, data, found.relative))
+
+
+def difference_error(a: Score, b: Score) -> float:
+    """Standard error of the difference of two scores on the same data."""
+    count = len(a.influence)
+    shared = float(a.influence @ b.influence) / (count * max(count - 1, 1))
+    return math.sqrt(max(a.error**2 + b.error**2 - 2 * shared, 0.0))
+
+
+def probability_below(a: Score, b: Score) -> float:
+    """That the true score of a is below that of b, where its estimate is."""
+    difference, error = b.value - a.value, difference_error(a, b)
+    if difference <= ROUNDING:
+        return 0.5
+    return float(norm.cdf(difference / error)) if error > 0 else 1.0
 
 
 def _influence(geometry: Geometry, data: Dataset, score: float) -> Float[np.ndarray, " N"]:
@@ -196,16 +205,3 @@ def _influence(geometry: Geometry, data: Dataset, score: float) -> Float[np.ndar
         parts.append(forms - score * squares)
         energy += float(squares.sum())
     return np.concatenate(parts) / (energy / len(data))
-
-
-def _probability(a: _Scored, b: _Scored) -> float:
-    """That the true score of a is below that of b."""
-    difference = b.score - a.score
-    if difference <= ROUNDING:
-        return 0.5
-    count = len(a.influence)
-    shared = float(a.influence @ b.influence) / (count * max(count - 1, 1))
-    variance = a.error**2 + b.error**2 - 2 * shared
-    if variance <= 0:
-        return 1.0
-    return float(norm.cdf(difference / math.sqrt(variance)))

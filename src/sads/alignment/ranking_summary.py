@@ -42,7 +42,7 @@ def sentences(ranking: Ranking) -> list[str]:
         f"{ranking.data}: {ranking.count:,} samples of {shape}. Score {SCORE}: 1 is isotropic, "
         "lower is predicted to do better.",
         *_table(ranking),
-        f"order: probability that the true score is below the next one's. In brackets the place "
+        "order: probability that the true score is below the next one's. In brackets the place "
         "that a baseline gives (log SynFlow and Jacobian covariance: means over a few "
         "initialisations).",
     ]
@@ -81,4 +81,6 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 def _places(ranking: Ranking, baseline: str) -> list[int]:
     """Place of each entry by a baseline, the largest first; equal values share a place."""
     values = [getattr(entry.baselines, baseline) for entry in ranking.entries]
-    return [1 + sum(v is not None and own is not None and v > own for v in values) for own in values]
+    return [
+        1 + sum(v is not None and own is not None and v > own for v in values) for own in values
+    ]

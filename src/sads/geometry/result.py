@@ -5,6 +5,7 @@
 G is kept as a small factor and a structure; see `directions.structure`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,10 +68,14 @@ class Geometry:
         """The factor from the even and from the odd folds."""
         return self._factor(EVERY_OTHER[0]), self._factor(EVERY_OTHER[1])
 
-    @cached_property
+    def each_fold(self) -> Iterator[Float[np.ndarray, "n n"]]:
+        """Independent estimates of the factor, one at a time."""
+        return (self._factor(np.array([k])) for k in range(len(self.state.counts)))
+
+    @property
     def folds(self) -> Float[np.ndarray, "K n n"]:
-        """Independent estimates of the factor."""
-        return np.stack([self._factor(np.array([k])) for k in range(len(self.state.counts))])
+        """All independent estimates of the factor."""
+        return np.stack(list(self.each_fold()))
 
     @cached_property
     def symmetries(self) -> tuple[str, ...]:
