@@ -40,9 +40,12 @@ import numpy as np
 import torch
 from scipy import stats
 
+from sads.alignment import rank_families
+from sads.alignment.validity import Validity
 from sads.data import Dataset
 from sads.diffusion import Settings, sample_chunks, train
 from sads.distances import sliced_wasserstein
+from sads.geometry import Geometry, Zero, estimate_geometry
 from sads.specs import parse_dataset, parse_network
 from sads.storage import atomic_write
 
@@ -65,6 +68,18 @@ SEEDS = 3
 ITERATIONS, BATCH, RATE = 400, 64, 1e-3
 SAMPLES, STEPS = 1_000, 50
 PROTOCOL = f"{ITERATIONS} steps of {BATCH} at {RATE}, {SAMPLES} samples in {STEPS} steps"
+LOW_IS_BETTER = {
+    "alignment": True,
+    "root": True,
+    "square": True,
+    "log": True,
+    "top": True,
+    "centred": True,
+    "anisotropy": True,
+    "parameters": False,
+    "synflow": False,
+    "jacobian": False,
+}
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 TRIALS, SCORES = RESULTS / "ranking.csv", RESULTS / "ranking-scores.csv"
 
@@ -181,11 +196,96 @@ def spearman(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
+@dataclass(frozen=True)
+class Scores:
+    """What is known of an architecture before training, and how its trainings ended."""
+
+    dataset: str
+    network: str
+    alignment: float
+    alignment_error: float
+    root: float
+    square: float
+    log: float
+    top: float
+    centred: float
+    anisotropy: float
+    parameters: int
+    synflow: float | None
+    jacobian: float | None
+    sw2: float
+    sw2_error: float
+
+
+def score_all(pair: Pair, trials: list[Trial]) -> list[Scores]:
+    """Scores of the pool on one dataset, beside its outcomes."""
+    families = [parse_network(name, shape=SHAPE) for name in POOL]
+    ranking = rank_families(families, pair.train, probe=Zero())
+    rows = []
+    for entry in ranking.entries:
+        family = next(f for f in families if f.name == entry.network)
+        others = alternatives(estimate_geometry(family), pair.train)
+        outcome = [t.sw2 for t in trials if (t.dataset, t.network) == (pair.name, entry.network)]
+        row = Scores(
+            dataset=pair.name,
+            network=entry.network,
+            alignment=entry.score,
+            alignment_error=entry.score_error,
+            **others,
+            parameters=entry.baselines.parameters,
+            synflow=entry.baselines.synflow,
+            jacobian=entry.baselines.jacobian,
+            sw2=float(np.mean(outcome)),
+            sw2_error=float(np.std(outcome, ddof=1) / np.sqrt(len(outcome))),
+        )
+        rows.append(row)
+    return rows
+
+
+def alternatives(geometry: Geometry, data: Dataset) -> dict[str, float]:
+    """Other readings of the same geometry; see the table above."""
+    x = data.samples.reshape(len(data), -1).astype(float)
+    values, vectors = np.linalg.eigh(geometry.matrix())
+    values = np.maximum(values, 0) / values.mean()
+    shares = np.square(x @ vectors).mean(axis=0)
+    shares /= shares.sum()
+    spread = np.square((x - x.mean(axis=0)) @ vectors).mean(axis=0)
+    return {
+        "root": float(shares @ np.sqrt(values) / np.sqrt(values).mean()),
+        "square": float(shares @ values**2 / (values**2).mean()),
+        "log": float(shares @ np.log(np.maximum(values, 1e-3))),
+        "top": float(shares[values > 2].sum()),
+        "centred": float(spread @ values / spread.sum()),
+        "anisotropy": float((values**2).mean()),
+    }
+
+
+def correlations(rows: list[Scores]) -> list[Validity]:
+    """Spearman of every score with the outcome on one dataset, positive where it is right."""
+    sw2 = np.array([row.sw2 for row in rows])
+    found = []
+    for score, right in LOW_IS_BETTER.items():
+        values = np.array([getattr(row, score) for row in rows], dtype=float)
+        rho, p = spearman(values if right else -values, sw2)
+        found.append(Validity(rows[0].dataset, score, len(rows), round(rho, 3), round(p, 4)))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mnist", type=Path, help="directory with MNIST's IDX files")
-    arguments = parser.parse_args()
-    train_all(datasets(arguments.mnist))
+    pairs = datasets(parser.parse_args().mnist)
+    trials = train_all(pairs)
+    rows = {pair.name: score_all(pair, trials) for pair in pairs}
+    write_rows(SCORES, [row for part in rows.values() for row in part])
+    for pair in pairs:
+        x, y = (d.samples.reshape(len(d), -1) for d in (pair.train, pair.held_out))
+        floor = sliced_wasserstein(x[:SAMPLES], y, generator=0).sw2
+        print(f"{pair.name}: SW2 of real samples {floor:.3f}")
+        for row in sorted(rows[pair.name], key=lambda row: row.sw2):
+            print(f"  {row.network:48}{row.sw2:8.3f} +- {row.sw2_error:.3f}{row.alignment:9.4f}")
+        for found in correlations(rows[pair.name]):
+            print(f"  {found}")
 
 
 if __name__ == "__main__":
