@@ -10,13 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment import Ranking
+    from .alignment import Alignment, Ranking, Rotation, RotationTransformer, load_rotation
     from .api import (
+        align,
         distance,
         estimate_geometry,
         load_trained,
         network,
         rank,
+        rotate,
         running_estimates,
         sample,
         train,
@@ -29,13 +31,15 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment": ("Ranking",),
+    "alignment": ("Alignment", "Ranking", "Rotation", "RotationTransformer", "load_rotation"),
     "api": (
+        "align",
         "distance",
         "estimate_geometry",
         "load_trained",
         "network",
         "rank",
+        "rotate",
         "running_estimates",
         "sample",
         "train",
@@ -49,6 +53,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Alignment",
     "ArtefactError",
     "Band",
     "Forward",
@@ -58,18 +63,23 @@ __all__ = [
     "NetworkError",
     "Point",
     "Ranking",
+    "Rotation",
+    "RotationTransformer",
     "SADs",
     "SadsError",
     "Schedule",
     "ScoreFamily",
     "Spectrum",
     "Zero",
+    "align",
     "distance",
     "estimate_geometry",
     "load_geometry",
+    "load_rotation",
     "load_trained",
     "network",
     "rank",
+    "rotate",
     "running_estimates",
     "sample",
     "train",

@@ -6,6 +6,7 @@ from .choice import geometry_of, rotation_for
 from .moments import Moment, second_moment
 from .ranking import Entry, Ranking, check_families, rank_families
 from .rotation import Origin, Rotation, make_rotation
+from .transformer import RotationTransformer
 
 __all__ = [
     "Alignment",
@@ -14,6 +15,7 @@ __all__ = [
     "Origin",
     "Ranking",
     "Rotation",
+    "RotationTransformer",
     "Share",
     "align",
     "check_families",

@@ -125,7 +125,7 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
     # Delta method for the mean of q = x^T G x and for the ratio of the means of q and s = |x|^2.
     data_variance = sums[0, 0] / moment.count - alpha**2
     slope = np.array([1.0, -alpha / moment.trace])
-    ratio_variance = scale**2 * float(slope @ sums @ slope) / moment.count
+    ratio_variance = scale**2 * max(float(slope @ sums @ slope), 0.0) / moment.count
     number = max(moment.count - 1, 1)
     return Alignment(
         geometry,
@@ -135,7 +135,7 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
         alpha_min=lowest,
         alpha_max=highest,
         relative=alpha * scale,
-        relative_error=float(np.sqrt(max(ratio_variance, 0.0) / number + spread[1] ** 2)),
+        relative_error=float(np.sqrt(ratio_variance / number + spread[1] ** 2)),
     )
 
 

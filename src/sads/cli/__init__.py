@@ -10,11 +10,13 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError
 
 from ..errors import SadsError
+from .align import align
 from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
 from .rank import rank
+from .rotate import rotate
 from .sample import sample
 from .train import train
 
@@ -27,8 +29,10 @@ app = App(
 )
 app.command(geometry)
 app.command(directions)
-app.command(rank)
 app.command(data)
+app.command(align)
+app.command(rotate)
+app.command(rank)
 app.command(train)
 app.command(sample)
 app.command(distance)
