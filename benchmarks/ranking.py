@@ -1,11 +1,12 @@
 """Whether the score of `sads rank` tells before training which architecture will do best.
 
-    python benchmarks/ranking.py [--mnist DIR]
+    python benchmarks/ranking.py [--mnist DIR] [--report]
 
 Trains every network of the pool on two datasets with three seeds and one budget for all, measures
 SW2 against held-out data, and compares the order with that of scores known before training.
 Finished trainings are kept in `docs/results/ranking.csv` and not made again, so the same command
-continues an interrupted run; when all are there it prints the report.
+continues an interrupted run. The report uses the seeds with which all networks were trained;
+`--report` makes no training first. It also writes what `sads rank` says of its own validity.
 
 The scores were fixed before the first training. With C the data's second moment and G the
 geometry at initialisation, of eigenvalues lambda_i with mean 1 and eigenvectors that hold the
@@ -31,6 +32,7 @@ means that the score is right, with a two-sided permutation p-value, each datase
 import argparse
 import csv
 import io
+import json
 import sys
 import time
 from dataclasses import asdict, astuple, dataclass, fields
@@ -41,13 +43,14 @@ import torch
 from scipy import stats
 
 from sads.alignment import rank_families
+from sads.alignment.validity import FILE as VALIDITY_FILE
 from sads.alignment.validity import Validity
 from sads.data import Dataset
 from sads.diffusion import Settings, sample_chunks, train
 from sads.distances import sliced_wasserstein
 from sads.geometry import Geometry, Zero, estimate_geometry
 from sads.specs import parse_dataset, parse_network
-from sads.storage import atomic_write
+from sads.storage import atomic_write, write_bytes
 
 SHAPE = (1, 8, 8)
 POOL = (
@@ -68,18 +71,9 @@ SEEDS = 3
 ITERATIONS, BATCH, RATE = 400, 64, 1e-3
 SAMPLES, STEPS = 1_000, 50
 PROTOCOL = f"{ITERATIONS} steps of {BATCH} at {RATE}, {SAMPLES} samples in {STEPS} steps"
-LOW_IS_BETTER = {
-    "alignment": True,
-    "root": True,
-    "square": True,
-    "log": True,
-    "top": True,
-    "centred": True,
-    "anisotropy": True,
-    "parameters": False,
-    "synflow": False,
-    "jacobian": False,
-}
+LOW_IS_BETTER = ("alignment", "root", "square", "log", "top", "centred", "anisotropy")
+HIGH_IS_BETTER = ("parameters", "synflow", "jacobian")
+SHOWN = ("alignment", *HIGH_IS_BETTER)  # by `sads rank`
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 TRIALS, SCORES = RESULTS / "ranking.csv", RESULTS / "ranking-scores.csv"
 
@@ -158,7 +152,7 @@ def write_rows(path: Path, rows: list) -> None:
     writer.writerow(asdict(rows[0]))
     for row in rows:
         writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in astuple(row)])
-    atomic_write(path, lambda temporary: temporary.write_text(text.getvalue()))
+    atomic_write(path, write_bytes(text.getvalue().encode()))
 
 
 def train_all(pairs: list[Pair]) -> list[Trial]:
@@ -213,12 +207,21 @@ class Scores:
     parameters: int
     synflow: float | None
     jacobian: float | None
+    seeds: int
     sw2: float
     sw2_error: float
 
 
+def complete(pair: Pair, trials: list[Trial]) -> list[Trial]:
+    """Trainings on one dataset with the seeds that all networks have."""
+    own = [t for t in trials if (t.dataset, t.protocol) == (pair.name, PROTOCOL)]
+    done = {(t.network, t.seed) for t in own}
+    return [t for t in own if all((name, t.seed) in done for name in POOL)]
+
+
 def score_all(pair: Pair, trials: list[Trial]) -> list[Scores]:
     """Scores of the pool on one dataset, beside its outcomes."""
+    trials = complete(pair, trials)
     families = [parse_network(name, shape=SHAPE) for name in POOL]
     ranking = rank_families(families, pair.train, probe=Zero())
     rows = []
@@ -235,6 +238,7 @@ def score_all(pair: Pair, trials: list[Trial]) -> list[Scores]:
             parameters=entry.baselines.parameters,
             synflow=entry.baselines.synflow,
             jacobian=entry.baselines.jacobian,
+            seeds=len(outcome),
             sw2=float(np.mean(outcome)),
             sw2_error=float(np.std(outcome, ddof=1) / np.sqrt(len(outcome))),
         )
@@ -264,28 +268,38 @@ def correlations(rows: list[Scores]) -> list[Validity]:
     """Spearman of every score with the outcome on one dataset, positive where it is right."""
     sw2 = np.array([row.sw2 for row in rows])
     found = []
-    for score, right in LOW_IS_BETTER.items():
+    for score in LOW_IS_BETTER + HIGH_IS_BETTER:
         values = np.array([getattr(row, score) for row in rows], dtype=float)
-        rho, p = spearman(values if right else -values, sw2)
+        rho, p = spearman(values if score in LOW_IS_BETTER else -values, sw2)
         found.append(Validity(rows[0].dataset, score, len(rows), round(rho, 3), round(p, 4)))
     return found
+
+
+def report(pair: Pair, rows: list[Scores], found: list[Validity]) -> None:
+    """Print outcomes and correlations on one dataset."""
+    x, y = (d.samples.reshape(len(d), -1) for d in (pair.train, pair.held_out))
+    floor = sliced_wasserstein(x[:SAMPLES], y, generator=0).sw2
+    print(f"{pair.name}: {rows[0].seeds} seeds; SW2 of real samples {floor:.3f}")
+    for row in sorted(rows, key=lambda row: row.sw2):
+        print(f"  {row.network:48}{row.sw2:8.3f} +- {row.sw2_error:.3f}{row.alignment:9.4f}")
+    for one in found:
+        print(f"  {one.score:12}{one.spearman:+.2f}  p = {one.p_value:.4f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mnist", type=Path, help="directory with MNIST's IDX files")
-    pairs = datasets(parser.parse_args().mnist)
-    trials = train_all(pairs)
-    rows = {pair.name: score_all(pair, trials) for pair in pairs}
-    write_rows(SCORES, [row for part in rows.values() for row in part])
-    for pair in pairs:
-        x, y = (d.samples.reshape(len(d), -1) for d in (pair.train, pair.held_out))
-        floor = sliced_wasserstein(x[:SAMPLES], y, generator=0).sw2
-        print(f"{pair.name}: SW2 of real samples {floor:.3f}")
-        for row in sorted(rows[pair.name], key=lambda row: row.sw2):
-            print(f"  {row.network:48}{row.sw2:8.3f} +- {row.sw2_error:.3f}{row.alignment:9.4f}")
-        for found in correlations(rows[pair.name]):
-            print(f"  {found}")
+    parser.add_argument("--report", action="store_true", help="train nothing")
+    arguments = parser.parse_args()
+    pairs = datasets(arguments.mnist)
+    trials = read_trials() if arguments.report else train_all(pairs)
+    rows = [score_all(pair, trials) for pair in pairs]
+    write_rows(SCORES, [row for part in rows for row in part])
+    found = [correlations(part) for part in rows]
+    shown = [asdict(v) for part in found for v in part if v.score in SHOWN]
+    atomic_write(VALIDITY_FILE, write_bytes((json.dumps(shown, indent=1) + "\n").encode()))
+    for pair, part, measured in zip(pairs, rows, found, strict=True):
+        report(pair, part, measured)
 
 
 if __name__ == "__main__":

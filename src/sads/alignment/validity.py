@@ -1,11 +1,16 @@
-"""How well the scores of a ranking told what training then gave, measured by
-`benchmarks/ranking.py`.
+"""How well the scores of a ranking told what training then gave.
 
+Measured by `benchmarks/ranking.py`, which writes it into `validity.json`:
 Spearman's correlation of each score with held-out SW2 over a pool of architectures, signed so that
 positive means that the score is right, and its two-sided permutation p-value.
 """
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+
+SIGNIFICANT = 0.05
+FILE = Path(__file__).with_name("validity.json")  # written by the benchmark
 
 
 @dataclass(frozen=True)
@@ -27,17 +32,30 @@ class Validity:
     p_value: float
 
 
-VALIDITY: tuple[Validity, ...] = ()
+VALIDITY = tuple(Validity(**row) for row in json.loads(FILE.read_text()))
 
 
 def validity_sentences() -> list[str]:
-    """One line for each dataset."""
+    """One line for each dataset, and what follows from them."""
     said = []
     for dataset in dict.fromkeys(v.dataset for v in VALIDITY):
         found = [v for v in VALIDITY if v.dataset == dataset]
         rows = ", ".join(f"{v.score} {v.spearman:+.2f} (p = {v.p_value:.2g})" for v in found)
         said.append(
-            f"Measured validity, {found[0].architectures} trained architectures on {dataset}, "
-            f"Spearman with the outcome, positive is right: {rows}."
+            f"Measured validity, {found[0].architectures} small networks trained on {dataset}, "
+            f"Spearman's correlation with the outcome, positive is right: {rows}."
         )
-    return said
+    return [*said, _verdict()]
+
+
+def _verdict() -> str:
+    own = [v for v in VALIDITY if v.score == "alignment"]
+    right = [v.dataset for v in own if v.spearman > 0 and v.p_value < SIGNIFICANT]
+    if len(right) == len(own):
+        return "There the score told which architectures do better."
+    if right:
+        return f"There the score told which architectures do better on {', '.join(right)} only."
+    return (
+        "There the score did not tell which architectures do better: read it as how the data lies "
+        "in each geometry, not as advice which to train."
+    )
