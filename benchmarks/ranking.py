@@ -209,7 +209,7 @@ class Scores:
     jacobian: float | None
     seeds: int
     sw2: float
-    sw2_error: float
+    sw2_error: float | None
 
 
 def complete(pair: Pair, trials: list[Trial]) -> list[Trial]:
@@ -240,7 +240,7 @@ def score_all(pair: Pair, trials: list[Trial]) -> list[Scores]:
             jacobian=entry.baselines.jacobian,
             seeds=len(outcome),
             sw2=float(np.mean(outcome)),
-            sw2_error=float(np.std(outcome, ddof=1) / np.sqrt(len(outcome))),
+            sw2_error=float(stats.sem(outcome)) if len(outcome) > 1 else None,
         )
         rows.append(row)
     return rows
@@ -281,7 +281,8 @@ def report(pair: Pair, rows: list[Scores], found: list[Validity]) -> None:
     floor = sliced_wasserstein(x[:SAMPLES], y, generator=0).sw2
     print(f"{pair.name}: {rows[0].seeds} seeds; SW2 of real samples {floor:.3f}")
     for row in sorted(rows, key=lambda row: row.sw2):
-        print(f"  {row.network:48}{row.sw2:8.3f} +- {row.sw2_error:.3f}{row.alignment:9.4f}")
+        error = "" if row.sw2_error is None else f"+- {row.sw2_error:.3f}"
+        print(f"  {row.network:48}{row.sw2:8.3f} {error:10}{row.alignment:9.4f}")
     for one in found:
         print(f"  {one.score:12}{one.spearman:+.2f}  p = {one.p_value:.4f}")
 
