@@ -294,6 +294,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pairs = datasets(arguments.mnist)
     trials = read_trials() if arguments.report else train_all(pairs)
+    pairs = [pair for pair in pairs if complete(pair, trials)]
     rows = [score_all(pair, trials) for pair in pairs]
     write_rows(SCORES, [row for part in rows for row in part])
     found = [correlations(part) for part in rows]
