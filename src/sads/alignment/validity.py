@@ -55,7 +55,9 @@ def _verdict() -> str:
         return "There the score told which architectures do better."
     if right:
         return f"There the score told which architectures do better on {', '.join(right)} only."
+    reverse = [v.dataset for v in own if v.spearman < 0 and v.p_value < SIGNIFICANT]
+    how = f"; on {', '.join(reverse)} its order was the reverse" if reverse else ""
     return (
-        "There the score did not tell which architectures do better: read it as how the data lies "
-        "in each geometry, not as advice which to train."
+        f"There the score did not tell which architectures do better{how}: read it as how the data "
+        "lies in each geometry, not as advice which to train."
     )
