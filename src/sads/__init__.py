@@ -10,18 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment import (
-        Alignment,
-        Rotation,
-        RotationTransformer,
-        load_rotation,
-    )
+    from .alignment import Alignment, Ranking, Rotation, RotationTransformer, load_rotation
     from .api import (
         align,
         distance,
         estimate_geometry,
         load_trained,
         network,
+        rank,
         rotate,
         running_estimates,
         sample,
@@ -36,18 +32,14 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment": (
-        "Alignment",
-        "Rotation",
-        "RotationTransformer",
-        "load_rotation",
-    ),
+    "alignment": ("Alignment", "Ranking", "Rotation", "RotationTransformer", "load_rotation"),
     "api": (
         "align",
         "distance",
         "estimate_geometry",
         "load_trained",
         "network",
+        "rank",
         "rotate",
         "running_estimates",
         "sample",
@@ -74,6 +66,7 @@ __all__ = [
     "InputError",
     "NetworkError",
     "Point",
+    "Ranking",
     "Rotation",
     "RotationTransformer",
     "SADs",
@@ -90,6 +83,7 @@ __all__ = [
     "load_rotation",
     "load_trained",
     "network",
+    "rank",
     "rotate",
     "running_estimates",
     "sample",

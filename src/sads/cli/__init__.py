@@ -16,6 +16,7 @@ from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
+from .rank import rank
 from .rotate import rotate
 from .sample import sample
 from .train import train
@@ -33,6 +34,7 @@ app.command(compare)
 app.command(data)
 app.command(align)
 app.command(rotate)
+app.command(rank)
 app.command(train)
 app.command(sample)
 app.command(distance)
