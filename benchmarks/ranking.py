@@ -42,13 +42,13 @@ import numpy as np
 import torch
 from scipy import stats
 
-from sads.alignment import rank_families
-from sads.alignment.validity import FILE as VALIDITY_FILE
-from sads.alignment.validity import Validity
 from sads.data import Dataset
 from sads.diffusion import Settings, sample_chunks, train
 from sads.distances import sliced_wasserstein
 from sads.geometry import Geometry, Zero, estimate_geometry
+from sads.ranking import rank_families
+from sads.ranking.validity import FILE as VALIDITY_FILE
+from sads.ranking.validity import Validity
 from sads.specs import parse_dataset, parse_network
 from sads.storage import atomic_write, write_bytes
 

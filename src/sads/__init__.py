@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment import Alignment, Ranking, Rotation, RotationTransformer, load_rotation
+    from .alignment import Alignment, Rotation, RotationTransformer, load_rotation
     from .api import (
         align,
         distance,
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
     from .networks import ScoreFamily
+    from .ranking import Ranking
     from .schedule import Schedule
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment": ("Alignment", "Ranking", "Rotation", "RotationTransformer", "load_rotation"),
+    "alignment": ("Alignment", "Rotation", "RotationTransformer", "load_rotation"),
     "api": (
         "align",
         "distance",
@@ -50,6 +51,7 @@ _HOMES = {
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
     "networks": ("ScoreFamily",),
+    "ranking": ("Ranking",),
     "schedule": ("Schedule",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -12,14 +12,7 @@ from torch import Tensor, nn
 
 from . import alignment as _alignment
 from . import geometry as _geometry
-from .alignment import (
-    Alignment,
-    Ranking,
-    Rotation,
-    check_families,
-    make_rotation,
-    rank_families,
-)
+from .alignment import Alignment, Rotation, make_rotation
 from .data import Dataset
 from .devices import usable_device
 from .diffusion import (
@@ -39,6 +32,7 @@ from .distances import gaussian_wasserstein, max_sliced_wasserstein, sliced_wass
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .networks import ScoreFamily
+from .ranking import Ranking, check_families, rank_families
 from .schedule import Schedule
 from .specs import parse_dataset, parse_network, parse_probe, parse_shape
 
@@ -302,7 +296,7 @@ def rank(
         shape: shape of one sample; presets have their own.
         probe: as in `estimate_geometry`.
         **options: `tolerance` of each geometry, `seed`, and `on_progress`, which is called with a
-            network's name and its progress; see `sads.alignment.rank_families`.
+            network's name and its progress; see `sads.ranking.rank_families`.
     """
     families = [network(source, shape=shape) for source in networks]
     check_families(families)

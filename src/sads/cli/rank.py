@@ -29,7 +29,7 @@ def rank(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..alignment.ranking_summary import sentences, summary
+    from ..ranking.summary import sentences, summary
     from .progress import families_bar
 
     with families_bar() as report:

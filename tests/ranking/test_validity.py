@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks.ranking import LOW_IS_BETTER, POOL, spearman
-from sads.alignment.validity import VALIDITY, validity_sentences
+from sads.ranking.validity import VALIDITY, validity_sentences
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 DATASETS = sorted({v.dataset for v in VALIDITY})

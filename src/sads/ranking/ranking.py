@@ -32,13 +32,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import norm
 
+from ..alignment import align, second_moment
+from ..alignment.moments import CHUNK
 from ..data import Dataset
 from ..errors import InputError
 from ..geometry import Geometry, Probe, Progress, estimate_geometry
 from ..networks import ScoreFamily
-from .align import align
 from .baselines import Baselines, baselines
-from .moments import CHUNK, second_moment
 
 TOLD_APART = 0.95
 ROUNDING = 1e-9  # scores closer than this are equal

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import sads
-from sads.alignment import rank_families
-from sads.alignment.ranking import Score, difference_error, measure, probability_below
 from sads.data import Dataset
 from sads.errors import InputError
 from sads.geometry import Gaussian
 from sads.networks import MLP, Linear, ScoreFamily, UNet
+from sads.ranking import rank_families
+from sads.ranking.ranking import Score, difference_error, measure, probability_below
 
 D = 5
 AT = Gaussian(1.0)

@@ -8,7 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from sads.alignment.baselines import (
+from sads.errors import NetworkError
+from sads.networks import CNN, Linear, ScoreFamily, UNet
+from sads.networks.family import seeded
+from sads.ranking.baselines import (
     FLOOR,
     INPUTS,
     baselines,
@@ -16,9 +19,6 @@ from sads.alignment.baselines import (
     jacobian_covariance,
     synflow,
 )
-from sads.errors import NetworkError
-from sads.networks import CNN, Linear, ScoreFamily, UNet
-from sads.networks.family import seeded
 
 
 class Deep(nn.Module):
