@@ -35,22 +35,33 @@ from .specs import parse_dataset, parse_network, parse_probe, parse_shape
 Network = str | ScoreFamily | Callable[[], Any]
 
 
-def network(source: Network, *, shape: str | tuple[int, ...] | None = None) -> ScoreFamily:
+def network(
+    source: Network,
+    *,
+    shape: str | tuple[int, ...] | None = None,
+    prediction: str | None = None,
+) -> ScoreFamily:
     """A family of score networks.
 
     Args:
         source: a preset with fields (`"iddpm-16,resampling=area"`), `"FILE.py:factory"`,
-            `"package.module:factory"`, a callable that makes modules, or a family.
+            `"package.module:factory"`, `"diffusers:FILE.json"`, a callable that makes modules, or
+            a family.
         shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables.
+        prediction: what a callable's modules predict: `"eps"`, `"v"` or `"x0"`; in a string, write
+            `",prediction=v"`.
     """
     size = parse_shape(shape) if isinstance(shape, str) else shape
+    if prediction is not None and (isinstance(source, (str, ScoreFamily))):
+        raise InputError("prediction= is for callables; in a string write ,prediction=v")
     if isinstance(source, ScoreFamily):
         return source
     if isinstance(source, str):
         return parse_network(source, shape=size)
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
-    return ScoreFamily(source, size, name=getattr(source, "__name__", type(source).__name__))
+    name = getattr(source, "__name__", type(source).__name__)
+    return ScoreFamily(source, size, name=name, prediction=prediction)
 
 
 def estimate_geometry(
@@ -58,6 +69,7 @@ def estimate_geometry(
     *,
     shape: str | tuple[int, ...] | None = None,
     probe: str | Probe = "zero",
+    prediction: str | None = None,
     **options: Any,
 ) -> Geometry:
     """Estimate the average geometry of untrained networks.
@@ -66,10 +78,11 @@ def estimate_geometry(
         source: what `network` takes.
         shape: shape of one sample.
         probe: `"zero"`, `"gaussian:STD"`, `"point:FILE"`, `"forward:DATA"` or a probe.
+        prediction: as in `network`.
         **options: `networks`, `tolerance`, `estimator`, `weighting`, `timesteps`, `seed`, `out`,
-            `device`, `on_progress`; see `sads.geometry.Options`.
+            `device`, `zero_output`, `on_progress`; see `sads.geometry.Options`.
     """
-    family = network(source, shape=shape)
+    family = network(source, shape=shape, prediction=prediction)
     return _geometry.estimate_geometry(family, probe=_probe(probe, family), **options)
 
 
@@ -78,10 +91,11 @@ def running_estimates(
     *,
     shape: str | tuple[int, ...] | None = None,
     probe: str | Probe = "zero",
+    prediction: str | None = None,
     **options: Any,
 ) -> Iterator[Geometry]:
     """Like `estimate_geometry`, but yields estimates as they improve; the last is the result."""
-    family = network(source, shape=shape)
+    family = network(source, shape=shape, prediction=prediction)
     return _geometry.running_estimates(family, probe=_probe(probe, family), **options)
 
 
