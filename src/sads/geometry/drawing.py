@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..networks.initialisation import Distribution
-from ..networks.tracing import LastLayer, last_parameters
+from ..networks.last_layer import LastLayer, last_parameters
 from .ensemble import BuiltEnsemble, DrawnEnsemble
 from .members import Members, follow
 from .probes import Probe

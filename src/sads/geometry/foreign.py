@@ -16,15 +16,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..directions import Structure
-from ..networks.tracing import (
-    CONVOLUTIONS,
-    LINEAR,
-    Call,
-    LastLayer,
-    NoLastLayer,
-    find_last_layer,
-    read,
-)
+from ..networks.last_layer import LastLayer, find_last_layer
+from ..networks.tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
 from ..networks.weights import check_not_copied, last_layer_variances
 from .members import Members
 from .probes import Probe
@@ -107,7 +100,8 @@ def _read_last_layer(
 ) -> Reading:
     family = members.family
     x = torch.from_numpy(rng.standard_normal((2, *family.shape), dtype=np.float32))
-    t = rng.choice(np.flatnonzero(weights), size=2, replace=np.count_nonzero(weights) < 2)
+    used = np.flatnonzero(weights)
+    t = rng.choice(used, size=2, replace=len(used) < 2)
     steps = torch.from_numpy(t)
     layer = find_last_layer(members.networks, x, steps)
     if layer.selection is None:

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from ..networks import ScoreFamily
 from ..networks.adapters import Adapted
 from ..networks.adapters.calls import conversion
-from ..networks.tracing import LastLayer, read, scales_at
+from ..networks.last_layer import LastLayer, scales_at
+from ..networks.tracing import read
 from .closed_form import expected_energy
 from .probes import Gaussian, Probe
 

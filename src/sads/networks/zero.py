@@ -94,8 +94,7 @@ def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
 def _as_layers(network: nn.Module, parameters: list[str]) -> tuple[str, ...]:
     """The blamed layers with a zero weight, and gains; zero biases only add to the output."""
     known = set(zero_layers(network))
-    found = [name if name in known else name.rpartition(".")[0] for name in parameters]
-    layers = [name for name in found if name in known]
+    layers = [name for p in parameters for name in (p, p.removesuffix(".weight")) if name in known]
     bare = [n for n in parameters if "bias" not in n and _is_bare(network, n)]
     return tuple(dict.fromkeys(layers or bare))
 

@@ -80,12 +80,12 @@ class Adapted(nn.Module):
         output = first_channels(tensor_in(self._call(x, t)), x)
         if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
             return output  # what has another shape is reported by who asked
-        return self._at(self.constant, t, x) * x + self._at(self.scale, t, x) * output
+        return self._at("constant", t, x) * x + self._at("scale", t, x) * output
 
     def _call(self, x: Tensor, t: Tensor) -> Any:
         how, named = self.convention, self._conditions(x)
         if how.sigma:
-            x, t = self._at(self.input_scale, t, x) * x, self.get_buffer("sigma")[t]
+            x, t = self._at("input_scale", t, x) * x, self.get_buffer("sigma")[t]
         if how.time is None:
             return self.network(x, t, **named)
         return self.network(x, **{how.time: t}, **named)
@@ -100,9 +100,8 @@ class Adapted(nn.Module):
             named[TEXT] = x.new_zeros(len(x), 1, self.convention.text_width)
         return named
 
-    @staticmethod
-    def _at(table: Tensor, t: Tensor, x: Tensor) -> Tensor:
-        return table[t].view(-1, *(1,) * (x.ndim - 1))
+    def _at(self, table: str, t: Tensor, x: Tensor) -> Tensor:
+        return self.get_buffer(table)[t].view(-1, *(1,) * (x.ndim - 1))
 
 
 def adapt(
@@ -188,8 +187,8 @@ def tensor_in(output: Any) -> Any:
         return output
     if isinstance(output, Mapping) and "sample" in output:
         return output["sample"]
-    if hasattr(output, "sample"):
-        return output.sample
+    if (sample := getattr(output, "sample", None)) is not None:
+        return sample
     if isinstance(output, (tuple, list)) and output:
         return tensor_in(output[0])
     return output
