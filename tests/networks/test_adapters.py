@@ -18,7 +18,8 @@ from sads.specs import parse_network
 from .zoo import Conv, Keyword, Labelled, Pair, Preconditioned, Sampled
 
 SCHEDULE = Schedule()
-X, T = torch.randn(3, 2, 6, 6, generator=torch.Generator().manual_seed(0)), torch.tensor([1, 5, 900])
+X = torch.randn(3, 2, 6, 6, generator=torch.Generator().manual_seed(0))
+T = torch.tensor([1, 5, 900])
 
 
 def adapted(network: nn.Module, prediction: str | None = None) -> nn.Module:

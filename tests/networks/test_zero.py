@@ -64,9 +64,7 @@ def test_redrawing_wakes_the_output(case, policy):
     names = layers if policy == "last" else zero_layers(network)
     if not names:
         pytest.skip("no single layer is to blame")
-    first, second = (
-        adapt(redrawing(make, names)(), case, Schedule()) for _ in range(2)
-    )
+    first, second = (adapt(redrawing(make, names)(), case, Schedule()) for _ in range(2))
     assert not torch.equal(output(first, shape), output(second, shape))
     if policy == "all":
         assert zero_layers(redrawing(make, names)()) == ()

@@ -53,7 +53,7 @@ class RandomLayers:
         weight = draw(self.call.weight, self.weight_variance)
         bias = None if self.call.bias is None else draw(self.call.bias, self.bias_variance)
         h = h if self.call.function is LINEAR else h[None]
-        u = self.call.function(h, weight, bias, *self.call.options)
+        u = self.call.function(h, weight, bias, **self.call.options)
         return u.flatten()[self.selection.to(u.device)]
 
 
@@ -204,7 +204,8 @@ def is_plain_convolution(call: Call) -> bool:
     if call.function not in CONVOLUTIONS:
         return False
     axes = call.weight.ndim - 2
-    stride, padding, dilation, groups = (*call.options, *(1, 0, 1, 1)[len(call.options) :])
+    usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+    stride, padding, dilation, groups = (call.options.get(n, usual[n]) for n in usual)
     kernel = tuple(call.weight.shape[2:])
 
     def each(value: Any) -> tuple[int, ...]:

@@ -2,7 +2,8 @@
 
 While a factory runs, every operation on tensors is seen. A parameter whose storage was filled by
 `uniform_(-b, b)`, `normal_(0, s)` or a constant, and afterwards at most multiplied by a number,
-has a known initial distribution; one that was made in any other way has not.
+has a known initial distribution; one that was made in any other way has not. Nor has one whose
+values were read: they may have been copied, or rejected and drawn again.
 """
 
 from collections.abc import Callable
@@ -47,13 +48,15 @@ class Recorder(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         inputs = [a for a in args if isinstance(a, Tensor)]
         known = _made_by(func, args, kwargs or {}, self.distribution)
-        for output in result if isinstance(result, (tuple, list)) else (result,):
-            if not isinstance(output, Tensor):
-                continue
-            shares = any(_address(output) == _address(i) for i in inputs)
-            if shares and not func._schema.is_mutable:
-                continue  # a view: nothing was written
-            self._note(output, known)
+        outputs = result if isinstance(result, (tuple, list)) else (result,)
+        written = [output for output in outputs if isinstance(output, Tensor)]
+        shared = {_address(i) for i in inputs} & {_address(o) for o in written}
+        if shared and not func._schema.is_mutable:
+            return result  # a view: nothing was read or written
+        for tensor in inputs:
+            self._note(tensor, None)
+        for tensor in written:
+            self._note(tensor, known)
         return result
 
     def _note(self, tensor: Tensor, known: Distribution | None) -> None:

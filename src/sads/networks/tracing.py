@@ -17,17 +17,21 @@ LINEAR = F.linear
 CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
 TRANSPOSED = (torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d)
 WATCHED = frozenset((LINEAR, *CONVOLUTIONS, *TRANSPOSED))
+_ARGUMENTS = (
+    ("input", "weight", "bias", "stride", "padding", "dilation", "groups"),
+    ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"),
+)
 
 
 @dataclass
 class Call:
-    """One call of a linear map or convolution: u = function(h, weight, bias, *options)."""
+    """One call of a linear map or convolution: u = function(h, weight, bias, **options)."""
 
     function: Callable[..., Tensor]
     h: Tensor
     weight: Tensor
     bias: Tensor | None
-    options: tuple[Any, ...]
+    options: dict[str, Any]
     u: Tensor
 
 
@@ -55,9 +59,9 @@ class _Watch(TorchFunctionMode):
         if func not in WATCHED:
             return result
         index, self.count = self.count, self.count + 1
-        given = dict(zip(("input", "weight", "bias"), args, strict=False)) | kwargs
-        options = args[3:]
-        call = Call(func, given["input"], given["weight"], given.get("bias"), options, result)
+        given = dict(zip(_ARGUMENTS[func in TRANSPOSED], args, strict=False)) | kwargs
+        h, weight, bias = given.pop("input"), given.pop("weight"), given.pop("bias", None)
+        call = Call(func, h, weight, bias, given, result)
         return self.see(index, call)
 
 
