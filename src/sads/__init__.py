@@ -10,11 +10,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .alignment import (
+        Alignment,
+        BandDifference,
+        Comparison,
+        Rotation,
+        RotationTransformer,
+        compare,
+        load_rotation,
+    )
     from .api import (
+        align,
         distance,
         estimate_geometry,
         load_trained,
         network,
+        rotate,
         running_estimates,
         sample,
         train,
@@ -27,11 +38,22 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
+    "alignment": (
+        "Alignment",
+        "BandDifference",
+        "Comparison",
+        "Rotation",
+        "RotationTransformer",
+        "compare",
+        "load_rotation",
+    ),
     "api": (
+        "align",
         "distance",
         "estimate_geometry",
         "load_trained",
         "network",
+        "rotate",
         "running_estimates",
         "sample",
         "train",
@@ -45,25 +67,34 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Alignment",
     "ArtefactError",
     "Band",
+    "BandDifference",
+    "Comparison",
     "Forward",
     "Gaussian",
     "Geometry",
     "InputError",
     "NetworkError",
     "Point",
+    "Rotation",
+    "RotationTransformer",
     "SADs",
     "SadsError",
     "Schedule",
     "ScoreFamily",
     "Spectrum",
     "Zero",
+    "align",
+    "compare",
     "distance",
     "estimate_geometry",
     "load_geometry",
+    "load_rotation",
     "load_trained",
     "network",
+    "rotate",
     "running_estimates",
     "sample",
     "train",

@@ -10,7 +10,9 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
+from . import alignment as _alignment
 from . import geometry as _geometry
+from .alignment import Alignment, Rotation, make_rotation
 from .data import Dataset
 from .devices import usable_device
 from .diffusion import (
@@ -22,6 +24,7 @@ from .diffusion import (
     load_parameters,
     read_training,
     sample_chunks,
+    stored_rotation,
     stored_schedule,
 )
 from .diffusion import train as train_network
@@ -109,6 +112,9 @@ def train(
     *,
     shape: str | tuple[int, ...] | None = None,
     schedule: str = "linear",
+    rotation: str | Path | Rotation | None = None,
+    geometry: str | Path | Geometry | None = None,
+    rank: int | None = None,
     out: str | Path | None = None,
     callbacks: tuple[Callback, ...] = (),
     device: str = "cpu",
@@ -121,6 +127,10 @@ def train(
         data: in the data grammar (its training split unless it names another) or a dataset.
         shape: shape of one sample; presets have their own.
         schedule: `linear` or `cosine`.
+        rotation: of the data: `identity`, `random` (drawn by the training's seed), `min` or `max`
+            with a geometry, a directory that `sads rotate` wrote, or a rotation.
+        geometry: a geometry of this network or its directory, for `min` and `max`.
+        rank: leading data directions that `min`, `max` or `random` moves; all unless given.
         out: directory for checkpoints and the result; an unfinished run is continued.
         callbacks: called after each step with its number, loss and time.
         device: `cpu` or a CUDA device.
@@ -139,7 +149,12 @@ def train(
         first = error.errors()[0]
         raise InputError(f"{first['loc'][0]}: {first['msg']}, got {first['input']!r}") from error
     samples = torch.from_numpy(np.ascontiguousarray(found.samples))
-    return train_network(family, samples, protocol, out=out, callbacks=callbacks, device=device)
+    turn = _alignment.rotation_for(
+        family, found, rotation, geometry=geometry, rank=rank, seed=protocol.seed
+    )
+    return train_network(
+        family, samples, protocol, rotation=turn, out=out, callbacks=callbacks, device=device
+    )
 
 
 def load_trained(
@@ -184,9 +199,51 @@ def sample(
     """
     place = usable_device(device)
     family, member = load_trained(directory, source=source)
+    turn = stored_rotation(Path(directory))
     member = member.to(place)
     predict = compiled(member) if compile else member
-    return sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)
+    chunks = sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)
+    return chunks if turn is None else (turn.inverse(chunk) for chunk in chunks)
+
+
+def align(geometry: str | Path | Geometry, data: str | Dataset | np.ndarray) -> Alignment:
+    """How data lies in a geometry: alpha, its extremes over all rotations, and where between.
+
+    Args:
+        geometry: a geometry or its directory.
+        data: in the data grammar (its training split unless it names another), a dataset, or an
+            array of samples.
+    """
+    known = _alignment.geometry_of(geometry)
+    return _alignment.align(known, _samples_for(known, data))
+
+
+def rotate(
+    geometry: str | Path | Geometry,
+    data: str | Dataset | np.ndarray,
+    kind: str,
+    *,
+    rank: int | None = None,
+    seed: int = 0,
+) -> Rotation:
+    """A rotation of data with respect to a geometry.
+
+    Args:
+        geometry: a geometry or its directory.
+        data: as in `align`.
+        kind: `min`, `max`, `random` or `identity`.
+        rank: leading data directions that move; all unless given.
+        seed: of a random rotation.
+    """
+    known = _alignment.geometry_of(geometry)
+    samples = _samples_for(known, data)
+    return make_rotation(kind, geometry=known, data=samples, rank=rank, seed=seed)
+
+
+def _samples_for(geometry: Geometry, data: str | Dataset | np.ndarray) -> Dataset | np.ndarray:
+    if not isinstance(data, str):
+        return data
+    return parse_dataset(data, shape=geometry.shape, split="train")
 
 
 def distance(

@@ -10,10 +10,13 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError
 
 from ..errors import SadsError
+from .align import align
+from .compare import compare
 from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
+from .rotate import rotate
 from .sample import sample
 from .train import train
 
@@ -26,7 +29,10 @@ app = App(
 )
 app.command(geometry)
 app.command(directions)
+app.command(compare)
 app.command(data)
+app.command(align)
+app.command(rotate)
 app.command(train)
 app.command(sample)
 app.command(distance)

@@ -60,3 +60,16 @@ def steps_bar(title: str) -> Iterator[Callable[..., None]]:
             update(completed=done, total=total, note=note)
 
         yield report
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """A sign of life for work without steps."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(title):
+        yield

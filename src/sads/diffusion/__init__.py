@@ -1,6 +1,14 @@
 """The diffusion engine: train a small model, sample it."""
 
-from .checkpoint import FILE, Header, Settings, load_parameters, read_training, stored_schedule
+from .checkpoint import (
+    FILE,
+    Header,
+    Settings,
+    load_parameters,
+    read_training,
+    stored_rotation,
+    stored_schedule,
+)
 from .sampling import SamplingError, respaced, sample_chunks, write_samples
 from .training import Callback, Step, Trained, TrainingError, compiled, initial_network, train
 
@@ -19,6 +27,7 @@ __all__ = [
     "read_training",
     "respaced",
     "sample_chunks",
+    "stored_rotation",
     "stored_schedule",
     "train",
     "write_samples",

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from ..alignment import Rotation, load_rotation
 from ..errors import ArtefactError
 from ..networks import ScoreFamily
 from ..schedule import Schedule
@@ -63,6 +64,7 @@ class Header(BaseModel):
     steps: int
     settings: Settings
     data: str
+    rotation: str | None = None
     step: int
     cursor: int
     seconds: float
@@ -76,15 +78,16 @@ class Run:
     generator: torch.Generator
     order: Int[Tensor, " M"]
     data: str = ""
+    rotation: str | None = None
     cursor: int = 0
     step: int = 0
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0
 
     @classmethod
-    def fresh(cls, settings: Settings, data: str = "") -> "Run":
+    def fresh(cls, settings: Settings, data: str = "", rotation: str | None = None) -> "Run":
         generator = torch.Generator().manual_seed(settings.seed)
-        return cls(settings, generator, torch.empty(0, dtype=torch.int64), data)
+        return cls(settings, generator, torch.empty(0, dtype=torch.int64), data, rotation)
 
 
 def write_run(
@@ -112,6 +115,7 @@ def write_run(
         steps=family.schedule.steps,
         settings=run.settings,
         data=run.data,
+        rotation=run.rotation,
         step=run.step,
         cursor=run.cursor,
         seconds=run.seconds,
@@ -155,6 +159,7 @@ def read_run(
         generator=fresh.generator,
         order=tensors["order"],
         data=fresh.data,
+        rotation=fresh.rotation,
         cursor=header.cursor,
         step=header.step,
         losses=tensors["losses"].tolist(),
@@ -196,6 +201,17 @@ def load_parameters(network: nn.Module, tensors: dict[str, Tensor], directory: P
         raise ArtefactError(f"{directory} holds the parameters of another network") from error
 
 
+def stored_rotation(directory: Path) -> Rotation | None:
+    """The rotation that the data of a training went through; None if there was none."""
+    header, _ = read_training(directory)
+    if header.rotation is None:
+        return None
+    found = load_rotation(directory)
+    if found.digest != header.rotation:
+        raise ArtefactError(f"{directory} holds another rotation than it was trained with")
+    return found
+
+
 def stored_schedule(header: Header) -> Schedule:
     """The noise schedule that a training was made for."""
     return Schedule(header.schedule, header.steps)
@@ -211,6 +227,7 @@ def _refuse_other(
         "schedule": family.schedule.kind,
         "steps": family.schedule.steps,
         "data": fresh.data,
+        "rotation": fresh.rotation,
     }
     # More iterations continue a training; every other change of the protocol is another one.
     own |= {k: v for k, v in fresh.settings.model_dump().items() if k != "iterations"}

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..alignment import Rotation, write_rotation
 from ..devices import usable_device
 from ..errors import InputError, SadsError
 from ..networks import ScoreFamily
@@ -69,6 +70,7 @@ def train(
     samples: Float[Tensor, "M ..."],
     settings: Settings,
     *,
+    rotation: Rotation | None = None,
     out: str | Path | None = None,
     callbacks: tuple[Callback, ...] = (),
     device: str = "cpu",
@@ -79,6 +81,7 @@ def train(
         family: the network; its schedule is the diffusion's.
         samples: training data, shape (M, *family.shape), float32.
         settings: the protocol; its seed decides the initialisation and all draws.
+        rotation: applied to the samples; stored in `out`, so that sampling can return from it.
         out: directory for checkpoints and the result; an unfinished run is continued.
         callbacks: called after each step; a logger for TensorBoard or W&B is one of these.
         device: `cpu` or a CUDA device.
@@ -90,9 +93,11 @@ def train(
     """
     _check_samples(family, samples)
     if out is None:
-        return _train(family, samples, settings, None, callbacks, usable_device(device))
+        return _train(family, samples, settings, rotation, None, callbacks, usable_device(device))
     with writing(Path(out)):
-        return _train(family, samples, settings, Path(out), callbacks, usable_device(device))
+        return _train(
+            family, samples, settings, rotation, Path(out), callbacks, usable_device(device)
+        )
 
 
 def _check_samples(family: ScoreFamily, samples: Tensor) -> None:
@@ -112,15 +117,20 @@ def _train(
     family: ScoreFamily,
     samples: Tensor,
     settings: Settings,
+    rotation: Rotation | None,
     out: Path | None,
     callbacks: tuple[Callback, ...],
     device: torch.device,
 ) -> Trained:
     network = initial_network(family, settings.seed).to(device).train()
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-    run = Run.fresh(settings, data_digest(samples))
+    run = Run.fresh(settings, data_digest(samples), rotation.digest if rotation else None)
     if out is not None and (out / FILE).exists():
         run = read_run(out, family, network, optimiser, run)
+    if rotation is not None:
+        if out is not None:
+            write_rotation(out, rotation)
+        samples = rotation(samples)
     started = stored = time.perf_counter()
     before = run.seconds
 

@@ -62,7 +62,10 @@ class State:
 
     def mean(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "r r"]:
         """The mean moment of some folds, symmetric."""
-        total = np.tril(self.sums[which].sum(axis=0) / self.counts[which].sum())
+        total = np.zeros_like(self.sums[0])
+        for fold in which:  # without a copy of all of them
+            total += self.sums[fold]
+        total = np.tril(total / self.counts[which].sum())
         return total + np.tril(total, -1).T
 
     def snapshot(self) -> "State":

@@ -1,0 +1,184 @@
+"""How data lies in a geometry (section 3.3).
+
+    alpha = E[x^T G x] = tr(G C)                                             (equation 6, W = I)
+
+Over all rotations W of the data (theorem 2), with descending eigenvalues lambda of G and sigma of
+C,
+
+    alpha_min = sum_i lambda_i sigma_{D+1-i},      alpha_max = sum_i lambda_i sigma_i,
+
+and the *position* is (alpha - alpha_min) / (alpha_max - alpha_min). These are exact for the pair
+of estimates at hand. As numbers about the true pair they are too extreme, the minimum low and the
+maximum high, because noise spreads the eigenvalues of both: `debiased` is the same with
+cross-fitted eigenvalues of G, which are free of that bias to second order (`directions.spectrum`).
+
+`relative` is scale-free: alpha D / (tr G tr C), 1 for an isotropic geometry or isotropic data.
+
+Errors combine two independent sources: the spread of x^T G x over the samples, and the spread of
+tr(G_k C) over the independent folds G_k of the geometry.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from ..directions import Band
+from ..directions.symmetry import average
+from ..geometry import Geometry
+from .moments import Samples, second_moment
+
+ROUNDING = 1e-9  # extremes closer than this, relative to alpha, are equal
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of the data's second moment that lies on a band."""
+
+    band: Band
+    eigenvalue: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """How a dataset lies in a geometry.
+
+    Attributes:
+        geometry: of the network.
+        data: name of the data.
+        samples: how many.
+        reduced: R of the data's second moment (`moments`).
+        sigmas: eigenvalues of the second moment C, descending.
+        alpha: tr(G C).
+        alpha_error: its standard error.
+        alpha_min: the least over all rotations of the data.
+        alpha_max: the largest.
+        relative: alpha D / (tr G tr C).
+        relative_error: its standard error.
+    """
+
+    geometry: Geometry
+    data: str
+    samples: int
+    reduced: Float[np.ndarray, "n n"]
+    sigmas: Float[np.ndarray, " D"]
+    alpha: float
+    alpha_error: float
+    alpha_min: float
+    alpha_max: float
+    relative: float
+    relative_error: float
+
+    @property
+    def singular(self) -> bool:
+        """Whether there are fewer samples than dimensions, so that some directions have none."""
+        return self.samples < len(self.sigmas)
+
+    @cached_property
+    def isotropic(self) -> bool:
+        """Whether no direction differs from another, as far as the estimate can tell."""
+        if self.alpha_max - self.alpha_min <= ROUNDING * self.alpha_max:
+            return True
+        bands = self.geometry.spectrum().bands
+        return len(bands) == 1 and not bands[0].null
+
+    @property
+    def position(self) -> float | None:
+        """0 at the minimum over all rotations, 1 at the maximum; None if G is isotropic."""
+        if self.isotropic:
+            return None
+        return (self.alpha - self.alpha_min) / (self.alpha_max - self.alpha_min)
+
+    @property
+    def debiased(self) -> tuple[float, float]:
+        """The extremes with cross-fitted eigenvalues of G."""
+        return _extremes(self.geometry.spectrum().eigenvalues, self.sigmas)
+
+    @cached_property
+    def profile(self) -> tuple[Share, ...]:
+        """How much of the second moment lies on each band, in the order of the bands."""
+        spectrum, structure = self.geometry.spectrum(), self.geometry.structure
+        vectors = spectrum.factor_vectors
+        energy = np.einsum("ij,ij->j", vectors, self.reduced @ vectors)
+        rows = [
+            slice(b.first // structure.copies, b.last // structure.copies + 1)
+            for b in spectrum.bands
+        ]
+        return tuple(
+            Share(b, float(spectrum.factor_values[r].mean()), float(energy[r].sum()) / energy.sum())
+            for b, r in zip(spectrum.bands, rows, strict=True)
+        )
+
+
+def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment:
+    """Measure how data lies in a geometry, in one pass over the data.
+
+    Args:
+        geometry: of an untrained architecture.
+        data: a dataset, an array (N, *shape), or an iterable of such arrays.
+        name: of the data, where it has none itself.
+    """
+    sums = np.zeros((2, 2))
+    factor = geometry.factor  # its own temporary memory is free again before C takes its own
+
+    def watch(chunk: Float[np.ndarray, "n D"]) -> None:
+        forms = np.einsum("ij,ij->i", chunk, geometry.structure.apply(factor, chunk))
+        both = np.stack([forms, np.square(chunk).sum(axis=1)])
+        sums[:] += both @ both.T
+
+    moment = second_moment(data, geometry.shape, watch=watch, name=name)
+    reduced, trace = moment.reduced(geometry.structure), moment.trace
+    sigmas = moment.eigenvalues(destroy=True)
+    alpha = float(np.vdot(factor, reduced))
+    scale = geometry.structure.size / (geometry.trace * trace)
+    spread = _fold_errors(geometry, reduced, scale * geometry.trace)
+    lowest, highest = _extremes(_eigenvalues(geometry), sigmas)
+    # Delta method for the mean of q = x^T G x and for the ratio of the means of q and s = |x|^2.
+    data_variance = max(sums[0, 0] / moment.count - alpha**2, 0.0)
+    slope = np.array([1.0, -alpha / trace])
+    ratio_variance = scale**2 * max(float(slope @ sums @ slope), 0.0) / moment.count
+    number = max(moment.count - 1, 1)
+    return Alignment(
+        geometry,
+        moment.name,
+        moment.count,
+        reduced,
+        sigmas,
+        alpha,
+        alpha_error=float(np.sqrt(data_variance / number + spread[0] ** 2)),
+        alpha_min=lowest,
+        alpha_max=highest,
+        relative=alpha * scale,
+        relative_error=float(np.sqrt(ratio_variance / number + spread[1] ** 2)),
+    )
+
+
+def _eigenvalues(geometry: Geometry) -> Float[np.ndarray, " D"]:
+    """Of the estimate itself, descending: theorem 2 is exact for these."""
+    values = np.linalg.eigvalsh(geometry.factor)[::-1]
+    return np.repeat(np.maximum(values, 0.0), geometry.structure.copies)
+
+
+def _extremes(
+    values: Float[np.ndarray, " D"], sigmas: Float[np.ndarray, " D"]
+) -> tuple[float, float]:
+    """Theorem 2, for eigenvalues in descending order."""
+    return float(values @ sigmas[::-1]), float(values @ sigmas)
+
+
+def _fold_errors(
+    geometry: Geometry, reduced: Float[np.ndarray, "n n"], scale: float
+) -> tuple[float, float]:
+    """Standard errors of alpha and of alpha scale / tr G over the networks, from the folds."""
+    if geometry.exact:
+        return 0.0, 0.0
+    alphas, ratios = [], []
+    for fold in geometry.each_fold:  # one at a time: twelve factors may be gigabytes
+        factor = average(fold, geometry.structure, geometry.symmetries)
+        alphas.append(float(np.vdot(factor, reduced)))
+        trace = float(np.trace(factor)) * geometry.structure.copies
+        ratios.append(scale * alphas[-1] / trace)
+    count = np.sqrt(len(alphas))
+    return float(np.std(alphas, ddof=1) / count), float(np.std(ratios, ddof=1) / count)

@@ -1,0 +1,85 @@
+"""The rotation that a training asks for, made or loaded, and checked against its network."""
+
+from pathlib import Path
+
+from ..data import Dataset
+from ..errors import InputError
+from ..geometry import Geometry, load_geometry
+from ..networks import ScoreFamily
+from ..networks.family import seeded
+from .artefact import load_rotation
+from .rotation import Rotation, make_rotation
+
+
+def rotation_for(
+    family: ScoreFamily,
+    data: Dataset,
+    source: str | Path | Rotation | None,
+    *,
+    geometry: str | Path | Geometry | None = None,
+    rank: int | None = None,
+    seed: int = 0,
+) -> Rotation | None:
+    """The rotation for a network and its data; None for the identity.
+
+    Args:
+        family: the network.
+        data: what it learns, before the rotation.
+        source: `identity`, `random`, `min`, `max`, a directory with a rotation, or a rotation.
+        geometry: of the network; `min` and `max` need it.
+        rank: leading data directions that move.
+        seed: of a random rotation.
+    """
+    known = None if geometry is None else geometry_of(geometry)
+    if known is not None:
+        _check_geometry(known, family)
+    if source is None or source == "identity":
+        if known is not None or rank is not None:
+            raise InputError("a geometry and a rank belong to a rotation: say --rotation min")
+        return None
+    if isinstance(source, str) and source in ("min", "max", "random"):
+        return make_rotation(
+            source, shape=family.shape, geometry=known, data=data, rank=rank, seed=seed
+        )
+    if rank is not None:
+        raise InputError("a stored rotation has its rank already: leave --rank out")
+    found = source if isinstance(source, Rotation) else load_rotation(source)
+    _check_rotation(found, family, known)
+    return found
+
+
+def geometry_of(source: str | Path | Geometry) -> Geometry:
+    """A geometry, or the one in a directory."""
+    return source if isinstance(source, Geometry) else load_geometry(source)
+
+
+def _check_geometry(geometry: Geometry, family: ScoreFamily) -> None:
+    if geometry.plan.fingerprint != _fingerprint(family):
+        raise InputError(
+            f"the geometry is that of {geometry.plan.network} ({geometry.shape}), the network is "
+            f"{family.name} ({family.shape}): make one with sads geometry {family.name} --out DIR"
+        )
+
+
+def _check_rotation(rotation: Rotation, family: ScoreFamily, geometry: Geometry | None) -> None:
+    """Refuse a rotation of another shape, network or geometry."""
+    origin = rotation.origin
+    if origin.shape != family.shape:
+        raise InputError(
+            f"the rotation is for samples of shape {origin.shape}, {family.name} takes "
+            f"{family.shape}: make one for this network with sads rotate"
+        )
+    if origin.fingerprint is not None and origin.fingerprint != _fingerprint(family):
+        raise InputError(
+            f"the rotation was made for the geometry of {origin.network}, not of {family.name}: "
+            "make one for this network with sads rotate"
+        )
+    if geometry is not None and not rotation.made_for(geometry):
+        raise InputError(
+            f"the rotation was made for another geometry of {origin.network}: leave --geometry "
+            "out, or make the rotation again with sads rotate"
+        )
+
+
+def _fingerprint(family: ScoreFamily) -> str:
+    return family.fingerprint(seeded(family.factory, 0))

@@ -1,0 +1,246 @@
+"""Rotations of data: orthogonal W that change how data lies in a geometry and lose nothing.
+
+With eigenvectors of G in U and of C in V as columns, both descending, and R the reversal
+(theorem 2),
+
+    W_min = U R V^T      takes the leading data directions to the smallest eigenvalues of G,
+    W_max = U V^T        takes them to the largest.
+
+*Rank k* takes only the leading k data directions there and leaves D - k directions exactly in place
+(`orthogonal.least_move`). The network learns z = W x; samples return by x = W^T z.
+"""
+
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor, nn
+
+from ..errors import InputError
+from ..geometry import Geometry
+from ..storage import checksum
+from .moments import Moment, Samples, second_moment
+from .orthogonal import EQUAL, least_move, random_orthogonal, repeats, settle
+
+Kind = Literal["min", "max", "random", "identity"]
+
+
+class Origin(BaseModel):
+    """Where a rotation comes from.
+
+    Attributes:
+        kind: `min`, `max`, `random` or `identity`.
+        shape: shape of one sample.
+        rank: leading data directions that are placed; None for all.
+        seed: of a random rotation.
+        data: name of the data.
+        network: whose geometry it was made for; None for `random` and `identity`.
+        fingerprint: of that network.
+        geometry: checksum of the geometry.
+        alpha: alpha of the rotated data, where a geometry is known.
+        alpha_before: alpha of the data as it is.
+        repeated: directions of G and of the data whose eigenvalues repeat, so that another choice
+            would have been as good.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind
+    shape: tuple[int, ...]
+    rank: int | None = None
+    seed: int | None = None
+    data: str | None = None
+    network: str | None = None
+    fingerprint: str | None = None
+    geometry: str | None = None
+    alpha: float | None = None
+    alpha_before: float | None = None
+    repeated: tuple[int, int] = (0, 0)
+
+
+class Rotation(nn.Module):
+    """An orthogonal map of samples: `forward` into the space of training, `inverse` back.
+
+    Args:
+        matrix: W, orthogonal (D, D).
+        origin: where it comes from.
+    """
+
+    matrix: Float[Tensor, "D D"]
+
+    def __init__(self, matrix: Float[Tensor, "D D"], origin: Origin):
+        super().__init__()
+        self.register_buffer("matrix", matrix)
+        self.origin = origin
+
+    @classmethod
+    def minimise(cls, geometry: Geometry, data: Samples, *, rank: int | None = None) -> "Rotation":
+        """W_min of theorem 2: the data's leading directions where G is smallest."""
+        return make_rotation("min", geometry=geometry, data=data, rank=rank)
+
+    @classmethod
+    def maximise(cls, geometry: Geometry, data: Samples, *, rank: int | None = None) -> "Rotation":
+        """W_max of theorem 2: the data's leading directions where G is largest."""
+        return make_rotation("max", geometry=geometry, data=data, rank=rank)
+
+    def made_for(self, geometry: Geometry) -> bool:
+        """Whether it was made with this very geometry, or with none."""
+        return self.origin.geometry in (None, _identity(geometry)["geometry"])
+
+    @property
+    def alpha(self) -> float | None:
+        """E[z^T G z] of the rotated data (equation 6), where a geometry is known."""
+        return self.origin.alpha
+
+    @property
+    def error(self) -> float:
+        """Largest entry of |W^T W - I|, in float64."""
+        matrix = self.matrix.double()
+        product = matrix.T @ matrix
+        product.diagonal().sub_(1.0)
+        return product.abs().max().item()
+
+    def forward(self, x: Float[Tensor, "N ..."]) -> Float[Tensor, "N ..."]:
+        """The rotated samples, z = W x."""
+        return self._multiply(x, self.matrix.T)
+
+    def inverse(self, z: Float[Tensor, "N ..."]) -> Float[Tensor, "N ..."]:
+        """The samples in their own space, x = W^T z."""
+        return self._multiply(z, self.matrix)
+
+    @property
+    def digest(self) -> str:
+        """A short name for the matrix."""
+        return checksum({"matrix": self.matrix.detach().cpu().contiguous().numpy()})[:16]
+
+    def _multiply(self, x: Tensor, matrix: Tensor) -> Tensor:
+        if tuple(x.shape[1:]) != self.origin.shape:
+            raise InputError(
+                f"the rotation takes samples of shape {self.origin.shape}, got {tuple(x.shape[1:])}"
+            )
+        return (x.flatten(1) @ matrix.to(x)).reshape(x.shape)
+
+
+def make_rotation(
+    kind: str,
+    *,
+    shape: tuple[int, ...] | None = None,
+    geometry: Geometry | None = None,
+    data: Samples | None = None,
+    rank: int | None = None,
+    seed: int = 0,
+) -> Rotation:
+    """A rotation of a kind.
+
+    Args:
+        kind: `min` and `max` need a geometry and data, `random` of some rank needs data.
+        shape: shape of one sample, where no geometry tells it.
+        geometry: whose alignment is changed.
+        data: whose leading directions are placed.
+        rank: how many of them; all unless given.
+        seed: of a random rotation.
+    """
+    size = _size(kind, shape, geometry, data, rank)
+    shape = geometry.shape if geometry is not None else tuple(shape or ())
+    moment = None if data is None else second_moment(data, shape)
+    if kind == "identity":
+        matrix, repeated = np.eye(size), (0, 0)
+    elif kind == "random" and rank is None:
+        matrix, repeated = random_orthogonal(size, size, np.random.default_rng(seed)), (0, 0)
+    else:
+        matrix, repeated = _placed(kind, geometry, moment, rank or size, seed)
+    alpha = before = None
+    if geometry is not None and moment is not None:
+        alpha = _rotated_alpha(geometry, moment, matrix)
+        before = float(np.vdot(geometry.factor, moment.reduced(geometry.structure)))
+    origin = Origin(
+        kind=kind,  # pyright: ignore[reportArgumentType] - checked
+        shape=shape,
+        rank=rank,
+        seed=seed if kind == "random" else None,
+        data=None if moment is None else moment.name,
+        alpha=alpha,
+        alpha_before=before,
+        repeated=repeated,
+        **(_identity(geometry) if geometry is not None and kind in ("min", "max") else {}),
+    )
+    return Rotation(torch.from_numpy(matrix.astype(np.float32)), origin)
+
+
+def _size(
+    kind: str,
+    shape: tuple[int, ...] | None,
+    geometry: Geometry | None,
+    data: Samples | None,
+    rank: int | None,
+) -> int:
+    """D, after all checks that need no work."""
+    if kind not in ("min", "max", "random", "identity"):
+        raise InputError(f"unknown rotation {kind!r}: expected min, max, random or identity")
+    if kind in ("min", "max") and (geometry is None or data is None):
+        raise InputError(f"the rotation {kind!r} needs a geometry and data: name both")
+    if kind == "identity" and rank is not None:
+        raise InputError("the identity moves nothing: it takes no rank")
+    if kind == "random" and rank is not None and data is None:
+        raise InputError("a random rotation of some rank needs the data whose directions it moves")
+    if geometry is None and shape is None:
+        raise InputError("a rotation needs the shape of one sample, or a geometry")
+    size = int(np.prod(geometry.shape if geometry is not None else shape or ()))
+    if rank is not None and not 1 <= rank <= size:
+        raise InputError(f"the rank is between 1 and {size}, the number of dimensions, got {rank}")
+    return size
+
+
+def _placed(
+    kind: str, geometry: Geometry | None, moment: Moment | None, rank: int, seed: int
+) -> tuple[Float[np.ndarray, "D D"], tuple[int, int]]:
+    """W that places the leading `rank` data directions, and how many directions repeat."""
+    if moment is None:  # checked before
+        raise InputError("data is needed")
+    sigmas, origin = moment.leading(rank)
+    origin = settle(sigmas, origin)
+    shared = _repeated(sigmas)
+    if kind == "random" or geometry is None:
+        generator = np.random.default_rng(seed)
+        return least_move(origin, random_orthogonal(len(origin), rank, generator)), (0, shared)
+    values, target = _target(geometry, rank, smallest=kind == "min")
+    # Of sampled eigenvalues only the copies of a structure repeat.
+    exact = geometry.exact or geometry.structure.copies > 1
+    return least_move(origin, target), (_repeated(values) if exact else 0, shared)
+
+
+def _target(
+    geometry: Geometry, rank: int, *, smallest: bool
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "D k"]]:
+    """Eigenvalues and eigenvectors of the whole G from one end of its spectrum, the end first."""
+    spectrum, structure = geometry.spectrum(), geometry.structure
+    values, vectors = spectrum.factor_values, spectrum.factor_vectors
+    if geometry.exact:
+        vectors = settle(values, vectors)
+    rows = -(-rank // structure.copies)
+    chosen = slice(None, -rows - 1, -1) if smallest else slice(rows)
+    whole = structure.embed(np.ascontiguousarray(vectors[:, chosen]))
+    return np.repeat(values[chosen], structure.copies)[:rank], whole[:, :rank]
+
+
+def _repeated(values: Float[np.ndarray, " k"]) -> int:
+    """How many eigenvalues of a list have an equal one beside them."""
+    ordered = np.sort(values)[::-1]
+    runs = repeats(ordered, max(float(ordered[0]), EQUAL))
+    return sum(run.stop - run.start for run in runs if run.stop - run.start > 1)
+
+
+def _rotated_alpha(geometry: Geometry, moment: Moment, matrix: Float[np.ndarray, "D D"]) -> float:
+    """tr(G W C W^T) (equation 6)."""
+    return float(np.vdot(geometry.matvec(matrix.T).T, matrix @ moment.matrix))
+
+
+def _identity(geometry: Geometry) -> dict[str, str]:
+    """What tells a geometry from others."""
+    return {
+        "network": geometry.plan.network,
+        "fingerprint": geometry.plan.fingerprint,
+        "geometry": checksum({"factor": np.ascontiguousarray(geometry.factor)})[:16],
+    }
