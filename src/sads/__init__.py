@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from .api import (
         align,
+        diagnose,
         distance,
         estimate_geometry,
         load_trained,
@@ -49,6 +50,7 @@ _HOMES = {
     ),
     "api": (
         "align",
+        "diagnose",
         "distance",
         "estimate_geometry",
         "load_trained",
@@ -88,6 +90,7 @@ __all__ = [
     "Zero",
     "align",
     "compare",
+    "diagnose",
     "distance",
     "estimate_geometry",
     "load_geometry",

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from . import alignment as _alignment
+from . import doctor as _doctor
 from . import geometry as _geometry
 from .alignment import Alignment, Rotation, make_rotation
 from .data import Dataset
@@ -29,6 +30,7 @@ from .diffusion import (
 )
 from .diffusion import train as train_network
 from .distances import gaussian_wasserstein, max_sliced_wasserstein, sliced_wasserstein
+from .doctor import Diagnosis
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .networks import ScoreFamily
@@ -104,6 +106,29 @@ def running_estimates(
 
 def _probe(probe: str | Probe, family: ScoreFamily) -> Probe:
     return parse_probe(probe, shape=family.shape) if isinstance(probe, str) else probe
+
+
+def diagnose(
+    source: Network,
+    *,
+    shape: str | tuple[int, ...] | None = None,
+    networks: int | None = None,
+    seed: int = 0,
+    on_stage: Callable[[str], None] | None = None,
+) -> Diagnosis:
+    """What is wrong with an architecture, before anyone trains it.
+
+    Args:
+        source: what `network` takes.
+        shape: shape of one sample.
+        networks: untrained networks behind each of the two geometries that are looked at.
+        seed: of all random draws.
+        on_stage: called with what is done next.
+    """
+    family = network(source, shape=shape)
+    return _doctor.diagnose(
+        family, networks=networks or _doctor.NETWORKS, seed=seed, on_stage=on_stage
+    )
 
 
 def train(

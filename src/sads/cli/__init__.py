@@ -15,6 +15,7 @@ from .compare import compare
 from .data import data
 from .directions import directions
 from .distance import distance
+from .doctor import doctor
 from .geometry import geometry
 from .rotate import rotate
 from .sample import sample
@@ -33,6 +34,7 @@ app.command(compare)
 app.command(data)
 app.command(align)
 app.command(rotate)
+app.command(doctor)
 app.command(train)
 app.command(sample)
 app.command(distance)
