@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .alignment import (
         Alignment,
-        BandDifference,
-        Comparison,
         Rotation,
         RotationTransformer,
-        compare,
         load_rotation,
     )
     from .api import (
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
         sample,
         train,
     )
+    from .comparison import BandDifference, Comparison, compare
     from .directions import Band, SADs, Spectrum, windowed_similarity
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
@@ -41,11 +39,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "alignment": (
         "Alignment",
-        "BandDifference",
-        "Comparison",
         "Rotation",
         "RotationTransformer",
-        "compare",
         "load_rotation",
     ),
     "api": (
@@ -60,6 +55,7 @@ _HOMES = {
         "sample",
         "train",
     ),
+    "comparison": ("BandDifference", "Comparison", "compare"),
     "directions": ("Band", "SADs", "Spectrum", "windowed_similarity"),
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),

@@ -33,12 +33,12 @@ def compare(
     """
     from rich.console import Console
 
-    from .. import alignment
-    from ..alignment.comparison_words import comparison_sentences
+    from .. import comparison
+    from ..comparison.words import comparison_sentences
     from ..geometry import load_geometry
 
     a, b = load_geometry(first), load_geometry(second)
     with Console(stderr=True).status("comparing fold by fold"):
-        found = alignment.compare(a, b, level=level, ignore_scale=ignore_scale)
+        found = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
     print(jsonlib.dumps(asdict(found)) if json else "\n".join(comparison_sentences(found)))
     sys.exit(int(found.different))

@@ -39,7 +39,7 @@ from jaxtyping import Float, Int
 from ..directions import Band, Spectrum, exact_spectrum, sampled_spectrum
 from ..directions.whitening import numerical_range
 from ..geometry import Geometry
-from .common_level import Level
+from .level import Level
 
 LEAST_SHARE = 0.02
 NOISELESS = 1e-12  # parts below this fraction of the squared difference are rounding

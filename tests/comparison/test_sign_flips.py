@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sads.alignment.sign_flips import (
+from sads.comparison.sign_flips import (
     adjusted_p_values,
     combined_p_value,
     linear,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sads.alignment.whitened_difference
+import sads.comparison.whitened_difference
 from sads import InputError, compare
-from sads.alignment.comparison_words import comparison_sentences
+from sads.comparison.words import comparison_sentences
 from sads.geometry import Geometry
 from sads.geometry.precision import Precision
 from sads.geometry.readout import ReadOut
@@ -52,7 +52,7 @@ def test_equal_geometries_are_seldom_told_apart():
 
 
 def test_whitening_by_the_plain_mean_would_tell_equal_geometries_apart(monkeypatch):
-    monkeypatch.setattr(sads.alignment.whitened_difference, "_share", lambda a, b: 0.5)
+    monkeypatch.setattr(sads.comparison.whitened_difference, "_share", lambda a, b: 0.5)
     fewest = rejections(40, lambda rng: sampled(factor(), 8, rng), lambda rng: exact(factor()))
     assert fewest[0] > 0.15
 
