@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.fft import dctn
 
-from ..alignment import compare
+from ..comparison import compare
 from ..directions.symmetry import VETO_LEVEL, reflections, symmetry_p_value
 from ..geometry import Geometry
 from .finding import Finding
