@@ -10,12 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment import (
-        Alignment,
-        Rotation,
-        RotationTransformer,
-        load_rotation,
-    )
+    from .alignment import Alignment, Rotation, RotationTransformer, load_rotation
     from .api import (
         align,
         diagnose,
@@ -23,6 +18,7 @@ if TYPE_CHECKING:
         estimate_geometry,
         load_trained,
         network,
+        rank,
         rotate,
         running_estimates,
         sample,
@@ -33,16 +29,12 @@ if TYPE_CHECKING:
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
     from .networks import ScoreFamily
+    from .ranking import Ranking
     from .schedule import Schedule
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment": (
-        "Alignment",
-        "Rotation",
-        "RotationTransformer",
-        "load_rotation",
-    ),
+    "alignment": ("Alignment", "Rotation", "RotationTransformer", "load_rotation"),
     "api": (
         "align",
         "diagnose",
@@ -50,6 +42,7 @@ _HOMES = {
         "estimate_geometry",
         "load_trained",
         "network",
+        "rank",
         "rotate",
         "running_estimates",
         "sample",
@@ -60,6 +53,7 @@ _HOMES = {
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
     "networks": ("ScoreFamily",),
+    "ranking": ("Ranking",),
     "schedule": ("Schedule",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -76,6 +70,7 @@ __all__ = [
     "InputError",
     "NetworkError",
     "Point",
+    "Ranking",
     "Rotation",
     "RotationTransformer",
     "SADs",
@@ -93,6 +88,7 @@ __all__ = [
     "load_rotation",
     "load_trained",
     "network",
+    "rank",
     "rotate",
     "running_estimates",
     "sample",

@@ -17,6 +17,7 @@ from .directions import directions
 from .distance import distance
 from .doctor import doctor
 from .geometry import geometry
+from .rank import rank
 from .rotate import rotate
 from .sample import sample
 from .train import train
@@ -35,6 +36,7 @@ app.command(data)
 app.command(align)
 app.command(rotate)
 app.command(doctor)
+app.command(rank)
 app.command(train)
 app.command(sample)
 app.command(distance)
