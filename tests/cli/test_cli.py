@@ -149,9 +149,7 @@ def test_a_network_that_prints_and_seeds_disturbs_nothing(sads, tmp_path):
 )
 def test_bad_factories_are_one_line(sads, tmp_path, factory, said):
     (tmp_path / "noisy.py").write_text(NOISY)
-    code, out, err = sads(
-        "geometry", f"{tmp_path}/noisy.py:{factory}", "--shape", "1x4x4", "--json"
-    )
+    code, _, err = sads("geometry", f"{tmp_path}/noisy.py:{factory}", "--shape", "1x4x4", "--json")
     assert code == 2
     last = err.strip().splitlines()[-1]
     assert last.startswith("sads: error: ")

@@ -92,7 +92,7 @@ def test_a_factory_in_a_file(tmp_path):
 def test_imports_that_hang_or_touch_the_seed(tmp_path, monkeypatch):
     monkeypatch.setattr(networks_module, "IMPORT_SECONDS", 0.5)
     (tmp_path / "hangs.py").write_text("import time\ntime.sleep(600)\n")
-    with pytest.raises(InputError, match="did not finish within 0.5 s"):
+    with pytest.raises(InputError, match="did not finish within"):
         parse_network(f"{tmp_path}/hangs.py:make", shape=(1, 4, 4))
     (tmp_path / "seeds.py").write_text("import torch\ntorch.manual_seed(1)\ndef make(): ...\n")
     before = torch.get_rng_state()
