@@ -322,6 +322,7 @@ def test_our_dit_read_as_a_foreign_network_has_its_closed_form():
     assert exact.exact
     found = estimate_geometry(foreign(Disguised, (1, 8, 8)), networks=24)
     assert found.plan.readout.kind == "tokens"
-    np.testing.assert_allclose(
-        found.factor, exact.factor, rtol=1e-3, atol=1e-3 * exact.factor.max()
-    )
+    ratio = found.trace / exact.trace
+    # Only the variance of the last layer is measured, on thousands of entries.
+    assert ratio == pytest.approx(1, abs=0.05)
+    np.testing.assert_allclose(found.factor / ratio, exact.factor, rtol=1e-4, atol=1e-3)
