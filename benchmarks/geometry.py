@@ -82,6 +82,7 @@ def naive_variance(reference: Geometry, networks: int) -> dict[str, float]:
         timesteps=None,
         seed=5,
         device="cpu",
+        zero_output="explain",
     )
     weights = family.schedule.score_weights
     c = weights.mean()

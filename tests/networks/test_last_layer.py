@@ -6,7 +6,7 @@ from torch import nn
 
 from sads.networks.adapters import adapt
 from sads.networks.last_layer import find_last_layer, last_parameters, scales_at
-from sads.networks.tracing import NoLastLayer, calls, read
+from sads.networks.tracing import NoLastLayer, count_calls, read
 from sads.networks.weights import check_moments, check_not_copied, last_layer_variances
 from sads.networks.zero import redrawing
 from sads.schedule import Schedule
@@ -55,6 +55,13 @@ def test_the_output_is_rebuilt_from_the_last_layer(case, prediction):
             torch.testing.assert_close(
                 networks[1](one, step), expected.float(), rtol=1e-4, atol=1e-5
             )
+
+
+def test_calls_are_counted_and_a_missing_one_is_told():
+    x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
+    assert count_calls(Conv(), x, t) == 4
+    with pytest.raises(NoLastLayer, match="change from pass to pass"):
+        read(Conv(), x, t, 4)
 
 
 def test_scales_that_vary_with_time_are_noticed():
@@ -162,7 +169,7 @@ def test_unusual_initialisations_are_noticed(name):
 def test_variances_are_measured_where_the_distribution_is_unknown():
     torch.manual_seed(0)
     x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
-    seen = [calls(Conv(width=32), x, t)[3] for _ in range(40)]
+    seen = [read(Conv(width=32), x, t, 3)[1] for _ in range(40)]
     weight, bias = last_layer_variances([_with_bias_of(c, 300) for c in seen], None, None)
     assert weight == pytest.approx(1 / (3 * 32 * 9), rel=0.05)
     assert bias == pytest.approx(1 / 3, rel=0.2)
@@ -175,15 +182,15 @@ def _with_bias_of(call, size):
 
 def test_too_few_biases_are_not_measured():
     x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
-    seen = [calls(Conv(), x, t)[3] for _ in range(4)]
+    seen = [read(Conv(), x, t, 3)[1] for _ in range(4)]
     with pytest.raises(NoLastLayer, match="too few"):
         last_layer_variances(seen, None, None)
 
 
 def test_a_copied_weight_is_noticed():
     network = Conv(channels=8)
-    check_not_copied(network, network.out.weight)
+    check_not_copied(network, network.out.weight, {"out.weight"})
     with torch.no_grad():
         network.trunk.mix.weight.copy_(network.out.weight)
     with pytest.raises(NoLastLayer, match=r"repeats that of trunk.mix.weight"):
-        check_not_copied(network, network.out.weight)
+        check_not_copied(network, network.out.weight, {"out.weight"})

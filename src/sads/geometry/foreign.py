@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..directions import Structure
-from ..networks.last_layer import LastLayer, find_last_layer
+from ..networks.last_layer import LastLayer, find_last_layer, last_parameters
 from ..networks.tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
 from ..networks.weights import check_not_copied, last_layer_variances
 from .members import Members
@@ -25,7 +25,8 @@ from .readout import ReadOut, sampled
 from .tail import Tail, converted_tail, measured_tail
 
 RANDOM_LAYERS = 32
-MEMBERS_MEASURED = 32  # networks built to measure a last layer of unknown distribution
+ENTRIES_MEASURED = 20_000  # that tell a variance of unknown distribution to one per cent
+FEWEST_BUILT, MOST_BUILT = 4, 256  # networks built for it
 LARGE = 16 * 2**20  # bytes of parameters from which on building networks is dear
 
 
@@ -108,7 +109,9 @@ def _read_last_layer(
         raise NoLastLayer("its last layer reaches the output through a map that mixes entries")
     s_w, s_b = _variances(members, layer, x[:1], steps[:1], rng)
     call = _last_call(members.networks[0], layer, x[:1], steps[:1])
-    check_not_copied(members.networks[0], call.weight)
+    first = members.networks[0]
+    made_of = last_parameters(first, layer.name, x[:1], steps[:1], layer.index)
+    check_not_copied(first, call.weight, made_of)
     inputs = probe.draw(t, family.shape, family.schedule, rng)
     tail = measured_tail(members.networks, layer, family, probe, weights, (x, inputs, steps))
     # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
@@ -139,7 +142,9 @@ def _variances(
     )
     calls = [_last_call(network, layer, x, t) for network in members.networks]
     unknown = weight is None or (bias is None and calls[0].bias is not None)
-    extra = 4 if members.size > LARGE else MEMBERS_MEASURED
+    wanted = ENTRIES_MEASURED // (calls[0].weight[0].numel() + 1)
+    most = FEWEST_BUILT if members.size > LARGE else MOST_BUILT
+    extra = min(max(wanted, FEWEST_BUILT), most)
     for _ in range(extra if unknown else 0):
         member = members.family.member(int(rng.integers(2**62))).eval()
         calls.append(_last_call(member, layer, x, t))

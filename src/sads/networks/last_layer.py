@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from .adapters.calls import Adapted
-from .tracing import LINEAR, Call, NoLastLayer, calls, read
+from .tracing import LINEAR, Call, NoLastLayer, count_calls, read
 
 LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
 AFFINE = 1e-4  # relative deviation from (*) allowed in float32
@@ -72,8 +72,7 @@ def find_last_layer(networks: list[nn.Module], x: Tensor, t: Tensor) -> LastLaye
         NoLastLayer: with the reason, if there is none or (*) does not hold.
     """
     first, one, step = networks[0], x[:1], t[:1]
-    index, trace = _last_with_effect(first, one, step)
-    call = trace[index]
+    index, call = _last_with_effect(first, one, step)
     if call.function is not LINEAR and len(call.h) != 1:
         raise NoLastLayer("the last convolution mixes samples and channels")
     name = layer_name(first, call.weight)
@@ -87,15 +86,15 @@ def find_last_layer(networks: list[nn.Module], x: Tensor, t: Tensor) -> LastLaye
     return LastLayer(index, name, call.u.numel(), selection, varies)
 
 
-def _last_with_effect(network: nn.Module, x: Tensor, t: Tensor) -> tuple[int, list[Call]]:
-    trace = calls(network, x, t)
-    if not trace:
+def _last_with_effect(network: nn.Module, x: Tensor, t: Tensor) -> tuple[int, Call]:
+    count = count_calls(network, x, t)
+    if not count:
         raise NoLastLayer("it calls no linear or convolution layer of torch")
-    for index in reversed(range(max(0, len(trace) - LOOKED_AT), len(trace))):
-        without, _ = read(network, x, t, index)
+    for index in reversed(range(max(0, count - LOOKED_AT), count)):
+        without, call = read(network, x, t, index)
         with_ones, _ = read(network, x, t, index, torch.ones_like)
         if not torch.equal(without, with_ones):
-            return index, trace
+            return index, call
     raise NoLastLayer("no linear or convolution layer reaches its output")
 
 

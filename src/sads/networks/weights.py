@@ -98,8 +98,13 @@ def last_layer_variances(
     return s_w, variance_of(stacked, bias, "biases")
 
 
-def check_not_copied(network: nn.Module, weight: Tensor) -> None:
+def check_not_copied(network: nn.Module, weight: Tensor, made_of: set[str]) -> None:
     """No other parameter of the network may be the last weight again.
+
+    Args:
+        network: the network.
+        weight: the weight of its last layer.
+        made_of: names of the parameters that the weight comes from.
 
     Raises:
         NoLastLayer: if one is.
@@ -107,7 +112,7 @@ def check_not_copied(network: nn.Module, weight: Tensor) -> None:
     own = weight.detach().flatten().double()
     own = own / own.norm()
     for name, parameter in network.named_parameters():
-        if parameter is weight or parameter.numel() != own.numel() or own.numel() < 2:
+        if name in made_of or parameter.numel() != own.numel() or own.numel() < 2:
             continue
         other = parameter.detach().flatten().double()
         norm = float(other.norm())
