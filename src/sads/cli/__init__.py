@@ -14,7 +14,9 @@ from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
+from .results import results
 from .sample import sample
+from .sweep import sweep
 from .train import train
 
 app = App(
@@ -30,6 +32,8 @@ app.command(data)
 app.command(train)
 app.command(sample)
 app.command(distance)
+app.command(sweep)
+app.command(results)
 
 
 def main() -> None:

@@ -1,0 +1,53 @@
+"""Where a sweep keeps what, inside its directory.
+
+sweep.sqlite             the index of everything known; the driver alone writes it
+results/ID.json          one whole file for each finished trial, written by its worker
+artefacts/SHA256.safetensors   losses, samples and parameters, named by their content
+work/ID/                 checkpoints of an unfinished trial; removed when it is recorded
+workers.log              what local workers say on standard error
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..storage import flush
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths inside the directory of a sweep."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "sweep.sqlite"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "workers.log"
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    @property
+    def artefacts(self) -> Path:
+        return self.root / "artefacts"
+
+    def result(self, identity: str) -> Path:
+        return self.results / f"{identity}.json"
+
+    def artefact(self, digest: str) -> Path:
+        return self.artefacts / f"{digest}.safetensors"
+
+    def work(self, identity: str) -> Path:
+        return self.root / "work" / identity
+
+
+def publish(path: Path, place: Path) -> None:
+    """Move a whole file to where others look for it."""
+    place.parent.mkdir(exist_ok=True)
+    os.replace(path, place)
+    flush(place.parent)
