@@ -10,11 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .alignment import Alignment, Rotation, RotationTransformer, load_rotation
     from .api import (
+        align,
         distance,
         estimate_geometry,
         load_trained,
         network,
+        rotate,
         running_estimates,
         sample,
         train,
@@ -27,11 +30,14 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
+    "alignment": ("Alignment", "Rotation", "RotationTransformer", "load_rotation"),
     "api": (
+        "align",
         "distance",
         "estimate_geometry",
         "load_trained",
         "network",
+        "rotate",
         "running_estimates",
         "sample",
         "train",
@@ -45,6 +51,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Alignment",
     "ArtefactError",
     "Band",
     "Forward",
@@ -53,17 +60,22 @@ __all__ = [
     "InputError",
     "NetworkError",
     "Point",
+    "Rotation",
+    "RotationTransformer",
     "SADs",
     "SadsError",
     "Schedule",
     "ScoreFamily",
     "Spectrum",
     "Zero",
+    "align",
     "distance",
     "estimate_geometry",
     "load_geometry",
+    "load_rotation",
     "load_trained",
     "network",
+    "rotate",
     "running_estimates",
     "sample",
     "train",

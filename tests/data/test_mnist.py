@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sads.data import Selection, read_mnist
+from sads.data.mnist import fitted
 from sads.errors import InputError
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "mnist"
@@ -109,3 +110,25 @@ def test_the_real_digits():
     unit = (train.astype(np.float64) + 1) / 2
     assert unit.mean() == pytest.approx(0.1307, abs=5e-5)
     assert unit.std() == pytest.approx(0.3081, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("size", "block", "before"), [(28, 1, 0), (32, 1, 2), (16, 2, 1), (8, 4, 0)]
+)
+def test_fitted_averages_blocks_and_pads_with_background(size, block, before):
+    images = np.random.default_rng(0).uniform(-1, 1, (3, 28, 28)).astype(np.float32)
+    found = fitted(images, size)
+    assert found.shape == (3, size, size)
+    side = 28 // block
+    inner = found[:, before : before + side, before : before + side]
+    brute = [
+        [images[:, a : a + block, b : b + block].mean(axis=(1, 2)) for b in range(0, 28, block)]
+        for a in range(0, 28, block)
+    ]
+    np.testing.assert_allclose(inner, np.array(brute).transpose(2, 0, 1), atol=1e-6)
+    assert (found != -1).sum() <= inner.size
+
+
+def test_fitted_needs_a_size():
+    with pytest.raises(InputError, match=r"size is at least 1"):
+        fitted(np.zeros((1, 28, 28), dtype=np.float32), 0)

@@ -5,12 +5,14 @@ from .artefact import load_rotation, save_rotation, write_rotation
 from .choice import geometry_of, rotation_for
 from .moments import Moment, second_moment
 from .rotation import Origin, Rotation, make_rotation
+from .transformer import RotationTransformer
 
 __all__ = [
     "Alignment",
     "Moment",
     "Origin",
     "Rotation",
+    "RotationTransformer",
     "Share",
     "align",
     "geometry_of",

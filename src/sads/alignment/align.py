@@ -125,7 +125,7 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
     # Delta method for the mean of q = x^T G x and for the ratio of the means of q and s = |x|^2.
     data_variance = sums[0, 0] / moment.count - alpha**2
     slope = np.array([1.0, -alpha / moment.trace])
-    ratio_variance = scale**2 * float(slope @ sums @ slope) / moment.count
+    ratio_variance = scale**2 * max(float(slope @ sums @ slope), 0.0) / moment.count
     number = max(moment.count - 1, 1)
     return Alignment(
         geometry,

@@ -40,6 +40,7 @@ class Origin(BaseModel):
         fingerprint: of that network.
         geometry: checksum of the geometry.
         alpha: alpha of the rotated data, where a geometry is known.
+        alpha_before: alpha of the data as it is.
         repeated: directions of G and of the data whose eigenvalues repeat, so that another choice
             would have been as good.
     """
@@ -55,6 +56,7 @@ class Origin(BaseModel):
     fingerprint: str | None = None
     geometry: str | None = None
     alpha: float | None = None
+    alpha_before: float | None = None
     repeated: tuple[int, int] = (0, 0)
 
 
@@ -149,9 +151,10 @@ def make_rotation(
         matrix, repeated = random_orthogonal(size, size, np.random.default_rng(seed)), (0, 0)
     else:
         matrix, repeated = _placed(kind, geometry, moment, rank or size, seed)
-    alpha = None
+    alpha = before = None
     if geometry is not None and moment is not None:
-        alpha = rotated_alpha(geometry, moment, matrix)
+        alpha = _rotated_alpha(geometry, moment, matrix)
+        before = float(np.vdot(geometry.factor, moment.reduced(geometry.structure)))
     origin = Origin(
         kind=kind,  # pyright: ignore[reportArgumentType] - checked
         shape=shape,
@@ -159,6 +162,7 @@ def make_rotation(
         seed=seed if kind == "random" else None,
         data=None if moment is None else moment.name,
         alpha=alpha,
+        alpha_before=before,
         repeated=repeated,
         **(_identity(geometry) if geometry is not None and kind in ("min", "max") else {}),
     )
@@ -228,7 +232,7 @@ def _repeated(values: Float[np.ndarray, " k"]) -> int:
     return sum(run.stop - run.start for run in runs if run.stop - run.start > 1)
 
 
-def rotated_alpha(geometry: Geometry, moment: Moment, matrix: Float[np.ndarray, "D D"]) -> float:
+def _rotated_alpha(geometry: Geometry, moment: Moment, matrix: Float[np.ndarray, "D D"]) -> float:
     """tr(G W C W^T) (equation 6)."""
     return float(np.vdot(geometry.matvec(matrix.T).T, matrix @ moment.matrix))
 

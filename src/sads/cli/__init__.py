@@ -10,11 +10,16 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError
 
 from ..errors import SadsError
+from .align import align
 from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
+<<<<<<< HEAD
 from .results import results
+=======
+from .rotate import rotate
+>>>>>>> main
 from .sample import sample
 from .sweep import sweep
 from .train import train
@@ -29,6 +34,8 @@ app = App(
 app.command(geometry)
 app.command(directions)
 app.command(data)
+app.command(align)
+app.command(rotate)
 app.command(train)
 app.command(sample)
 app.command(distance)

@@ -58,11 +58,15 @@ def steps_bar(title: str) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """A spinner."""
+def waiting(title: str) -> Iterator[None]:
+    """A sign of life for work without steps."""
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(title):
         yield
 
 

@@ -21,6 +21,9 @@ def train(
     learning_rate: float | None = None,
     accumulate: int = 1,
     schedule: Literal["linear", "cosine"] = "linear",
+    rotation: str = "identity",
+    geometry: Path | None = None,
+    rank: int | None = None,
     seed: int = 0,
     compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
     bfloat16: Annotated[bool, Parameter(negative="")] = False,
@@ -41,6 +44,10 @@ def train(
         learning_rate: of Adam; table 1's unless given.
         accumulate: batches an update.
         schedule: noise schedule.
+        rotation: of the data: `identity`, `random`, `min` or `max` with `--geometry`, or a
+            directory that `sads rotate` wrote; samples return from it by themselves.
+        geometry: a stored geometry of the network, for `--rotation min` and `max`.
+        rank: leading data directions that the rotation moves; all unless given.
         seed: of the initialisation and all draws.
         compile: use torch.compile, after a warm-up.
         bfloat16: use autocast to bfloat16.
@@ -60,6 +67,9 @@ def train(
             data,
             shape=shape,
             schedule=schedule,
+            rotation=rotation,
+            geometry=geometry,
+            rank=rank,
             out=out,
             callbacks=(follow,),
             device=device,
@@ -76,6 +86,7 @@ def train(
         summary = found.settings.model_dump() | {
             "network": network,
             "data": data,
+            "rotation": rotation,
             "steps": len(found.losses),
             "loss": tail,
             "seconds": found.seconds,

@@ -4,6 +4,9 @@ An IDX file of images is a big-endian header and the pixels, one byte each, row 
 
     0x00 0x00 0x08 0x03   two zeros, the type (8: unsigned byte), the number of dimensions (3)
     count, rows, columns  three unsigned 32-bit integers
+
+`size` makes smaller or larger squares without resampling: pixels are averaged over the smallest
+whole blocks that fit, and background is put around (28 to 16: blocks of two, one pixel around).
 """
 
 import gzip
@@ -24,12 +27,32 @@ _HEADER = struct.Struct(">IIII")
 _FILES = {"train": "train-images-idx3-ubyte", "held-out": "t10k-images-idx3-ubyte"}
 
 
-def read_mnist(directory: str | Path, selection: Selection) -> Float[np.ndarray, "N 1 H W"]:
+def read_mnist(
+    directory: str | Path, selection: Selection, size: int | None = None
+) -> Float[np.ndarray, "N 1 H W"]:
     """The images in [-1, 1]: the train files, or the t10k files for the held-out split."""
     path = _find(Path(directory), _FILES[selection.split or "train"])
     images = read_idx(path)
     rows = selection.whole().rows(len(images), str(path))
-    return scaled(images[rows], str(path))[:, None]
+    images = scaled(images[rows], str(path))
+    return (images if size is None else fitted(images, size))[:, None]
+
+
+def fitted(images: Float[np.ndarray, "N H W"], size: int) -> Float[np.ndarray, "N size size"]:
+    """Images averaged over blocks and padded with background (-1) to a square.
+
+    >>> fitted(np.ones((1, 28, 28), dtype=np.float32), 16)[0, :, 8].tolist()[:3]
+    [-1.0, 1.0, 1.0]
+    """
+    side = images.shape[1]
+    blocks = [f for f in range(1, side + 1) if side % f == 0 and side // f <= size]
+    if not blocks or images.shape[2] != side:
+        raise InputError(f"size is at least 1 and needs square images, got {size}")
+    small = side // blocks[0]
+    means = images.reshape(-1, small, blocks[0], small, blocks[0]).mean(axis=(2, 4))
+    before = (size - small) // 2
+    after = size - small - before
+    return np.pad(means, ((0, 0), *[(before, after)] * 2), constant_values=-1.0)
 
 
 def read_idx(path: Path) -> UInt8[np.ndarray, "N H W"]:

@@ -77,7 +77,9 @@ class Structure:
     ) -> Float[np.ndarray, "*batch D"]:
         """G v for each v, without forming G."""
         result = np.empty_like(vectors)
-        result[..., self.entries] = factor @ vectors[..., self.entries]
+        # One product for all vectors and copies: the factor is read once, not once per vector.
+        parts = vectors[..., self.entries.T]
+        result[..., self.entries.T] = (parts.reshape(-1, self.rows) @ factor.T).reshape(parts.shape)
         return result
 
     def expand(self, factor: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "D D"]:

@@ -3,7 +3,7 @@
 | data                           | samples                                                        |
 |--------------------------------|----------------------------------------------------------------|
 | `digits[,size=16]`             | 1,797 digits of 1x8x8, or resized                              |
-| `mnist:DIR`                    | the IDX files in a directory                                   |
+| `mnist:DIR[,size=16]`          | the IDX files in a directory; averaged over blocks and padded  |
 | `npy:FILE`, `npz:FILE[:KEY]`   | an array; `scale` maps its values to [-1, 1]                   |
 | `folder:DIR`                   | pictures; `size=56`, `grey`, `crop`, `skip-corrupt`            |
 | `hf:NAME[:SPLIT]`              | pictures of a Hugging Face dataset; options of folders         |
@@ -41,7 +41,7 @@ from .grammar import convert, split_fields
 from .synthetic import SYNTHETIC, parse_synthetic
 
 KNOWN = (
-    "digits[,size=16], mnist:DIR, npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
+    "digits[,size=16], mnist:DIR[,size=16], npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
     "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K "
     "or sphere:geometry=DIR:I,J,K"
 )
@@ -114,7 +114,7 @@ def _digits(rest: str, options: Options, selection: Selection, shape: Shape) -> 
 
 
 def _mnist(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
-    return read_mnist(rest, selection)
+    return read_mnist(rest, selection, **options)
 
 
 def _npy(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
@@ -154,7 +154,7 @@ _READERS: dict[str, Callable[[str, Options, Selection, Shape], np.ndarray]] = {
 _TREATMENT = {"size": int, "grey": bool, "crop": bool, "skip_corrupt": bool}
 _OPTIONS: dict[str, dict[str, type]] = {
     "digits": {"size": int},
-    "mnist": {},
+    "mnist": {"size": int},
     "npy": {"scale": bool},
     "npz": {"scale": bool},
     "folder": _TREATMENT,

@@ -1,0 +1,109 @@
+"""An alignment and a rotation in plain values and in words."""
+
+from typing import Any
+
+from .align import Alignment
+from .rotation import Rotation
+
+CERTIFIED = 0.5  # a geometry with less of its directions certified gets a warning
+
+
+def summary(alignment: Alignment) -> dict[str, Any]:
+    """What `sads align --json` prints."""
+    low, high = alignment.debiased
+    return {
+        "network": alignment.geometry.plan.network,
+        "data": alignment.moment.name,
+        "samples": alignment.moment.count,
+        "alpha": alignment.alpha,
+        "alpha_error": alignment.alpha_error,
+        "alpha_min": alignment.alpha_min,
+        "alpha_max": alignment.alpha_max,
+        "alpha_min_debiased": low,
+        "alpha_max_debiased": high,
+        "position": alignment.position,
+        "relative": alignment.relative,
+        "relative_error": alignment.relative_error,
+        "profile": [
+            {
+                "first": part.band.first,
+                "last": part.band.last,
+                "eigenvalue": part.eigenvalue,
+                "share": part.share,
+                "certified": part.band.certified,
+            }
+            for part in alignment.profile
+        ],
+        "notes": notes(alignment),
+    }
+
+
+def sentences(alignment: Alignment) -> list[str]:
+    """What a reader wants to know first."""
+    network = alignment.geometry.plan.network
+    said = [
+        f"{alignment.moment.name} ({alignment.moment.count:,} samples) in the geometry of "
+        f"{network}: alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}."
+    ]
+    if alignment.position is None:
+        said.append("The geometry is isotropic: all rotations of the data are alike.")
+        return said + notes(alignment)
+    said.append(
+        f"Over all rotations alpha goes from {alignment.alpha_min:.5g} to "
+        f"{alignment.alpha_max:.5g}; the data is at {alignment.position:.1%} of the way."
+    )
+    said.append(
+        f"That is {alignment.relative:.3g} ± {alignment.relative_error:.1g} times the alpha of "
+        "data without preferred directions (below 1: the data lies where this network models well)."
+    )
+    return said + notes(alignment)
+
+
+def notes(alignment: Alignment) -> list[str]:
+    """What limits the numbers."""
+    said = []
+    geometry, moment = alignment.geometry, alignment.moment
+    if moment.singular:
+        said.append(
+            f"Fewer samples ({moment.count:,}) than dimensions ({geometry.structure.size:,}): the "
+            "second moment is singular and the extremes are those of these samples."
+        )
+    low, high = alignment.debiased
+    if not geometry.exact and alignment.position is not None:
+        said.append(
+            "The extremes are exact for these estimates, and too far apart for the true ones, "
+            f"since noise spreads both spectra; without the bias of G's: {low:.5g} to {high:.5g}."
+        )
+    share = geometry.spectrum().certified_share()
+    if share < CERTIFIED:
+        said.append(
+            f"Only {share:.0%} of the geometry's directions are certified: alpha is sound, but "
+            "single bands and rotations are not; let sads geometry run longer."
+        )
+    return said
+
+
+def rotation_summary(rotation: Rotation) -> dict[str, Any]:
+    """What `sads rotate --json` prints."""
+    return rotation.origin.model_dump(mode="json") | {
+        "error": rotation.error,
+        "digest": rotation.digest,
+    }
+
+
+def rotation_sentences(rotation: Rotation) -> list[str]:
+    """What was made, what it does to alpha, and where it was a choice."""
+    origin = rotation.origin
+    moved = "all data directions" if origin.rank is None else f"the leading {origin.rank}"
+    said = [
+        f"Rotation {origin.kind} of {moved}: alpha from {origin.alpha_before:.5g} to "
+        f"{origin.alpha:.5g}, orthogonal within {rotation.error:.1g}."
+    ]
+    network, data = origin.repeated
+    if network or data:
+        said.append(
+            f"Eigenvalues repeat ({network:,} of the geometry's directions, {data:,} of the "
+            "data's): other rotations reach the same alpha; this choice depends on the eigenspaces "
+            "alone."
+        )
+    return said

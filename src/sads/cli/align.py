@@ -1,0 +1,41 @@
+"""`sads align`: how a dataset lies in a geometry."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def align(
+    directory: Path,
+    *,
+    data: str,
+    png: Path | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Say how a dataset lies in a network's geometry.
+
+    Alpha is the mean of x^T G x, here with its least and largest value over all rotations.
+
+    Example: `sads align runs/iddpm-16 --data digits`
+
+    Args:
+        directory: where `sads geometry --out` saved the geometry.
+        data: in the data grammar, see `sads data --help`; its training split by default.
+        png: write a picture of the energy profile to this file.
+        json: print the result as one JSON object.
+    """
+    from .. import api
+    from ..alignment.summary import sentences, summary
+    from .progress import waiting
+
+    with waiting(f"aligning {data}"):
+        found = api.align(directory, data)
+        said = sentences(found)
+    if png is not None:
+        from ..figures.alignment import draw_alignment
+        from ..figures.directions import save_figure
+
+        save_figure(draw_alignment(found), png)
+    print(jsonlib.dumps(summary(found)) if json else "\n".join(said))

@@ -1,0 +1,50 @@
+"""`sads rotate`: make a rotation of data that changes how it lies in a geometry."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def rotate(
+    directory: Path,
+    *,
+    data: str,
+    kind: Literal["min", "max", "random", "identity"],
+    out: Path,
+    rank: int | None = None,
+    seed: int = 0,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Make a rotation of data and save it for training.
+
+    `min` takes the data's leading directions where the network models best, `max` where worst.
+
+    Example: `sads rotate runs/iddpm-16 --data digits --kind min --rank 16 --out runs/min-16`
+
+    Args:
+        directory: where `sads geometry --out` saved the geometry.
+        data: in the data grammar, see `sads data --help`; its training split by default.
+        kind: which rotation.
+        out: directory for the rotation; `sads train --rotation` takes it.
+        rank: leading data directions that move; all unless given.
+        seed: of a random rotation.
+        json: print the result as one JSON object.
+    """
+    from .. import api
+    from ..alignment import save_rotation
+    from ..alignment.summary import rotation_sentences, rotation_summary
+    from .progress import waiting
+
+    with waiting(f"rotating {data}"):
+        found = api.rotate(directory, data, kind, rank=rank, seed=seed)
+        save_rotation(found, out)
+    if json:
+        print(jsonlib.dumps(rotation_summary(found)))
+        return
+    print("\n".join(rotation_sentences(found)))
+    print(
+        f"Saved in {out}. Train with it: sads train {found.origin.network or 'NETWORK'} "
+        f"--data {data} --rotation {out} --out DIR"
+    )
