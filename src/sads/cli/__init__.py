@@ -15,11 +15,8 @@ from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
-<<<<<<< HEAD
 from .results import results
-=======
 from .rotate import rotate
->>>>>>> main
 from .sample import sample
 from .sweep import sweep
 from .train import train
