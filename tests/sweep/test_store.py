@@ -3,7 +3,6 @@
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import pytest
@@ -131,7 +130,7 @@ def test_a_store_of_a_newer_version_is_refused(store, tmp_path):
     with sqlite3.connect(tmp_path / "out" / "sweep.sqlite") as connection:
         connection.execute("PRAGMA user_version = 2")
     connection.close()
-    with pytest.raises(ArtefactError, match="newer version.*upgrade sads"):
+    with pytest.raises(ArtefactError, match=r"newer version.*upgrade sads"):
         read_rows(tmp_path / "out")
     with pytest.raises(ArtefactError, match="newer version"):
         run_sweep(tmp_path / "spec.toml", tmp_path / "out", engine=InProcess())
@@ -248,11 +247,11 @@ def test_a_csv_with_a_row_that_cannot_be_read(tmp_path, store, plan):
     write_csv(tmp_path / "x.csv", read_rows(tmp_path / "out")[1])
     text = (tmp_path / "x.csv").read_text().replace("1.25", "much")
     (tmp_path / "x.csv").write_text(text)
-    with pytest.raises(InputError, match="a row that cannot be read.*sw2"):
+    with pytest.raises(InputError, match=r"a row that cannot be read.*sw2"):
         read_csv(tmp_path / "x.csv", {p.id: p.trial for p in plan})
 
 
-def test_ten_thousand_trials_are_read_without_torch(tmp_path):
+def test_ten_thousand_trials_are_read_without_torch_or_numpy(tmp_path):
     spec = write_spec(tmp_path, indices=range(16), seeds=range(625))
     plan = plan_trials(load_specification(spec))
     assert len(plan) == 10_000
@@ -261,17 +260,9 @@ def test_ten_thousand_trials_are_read_without_torch(tmp_path):
     store.create(plan, {"trials": []})
     store.record([made_up(p) for p in plan])
     store.close()
-    script = "import sys; from sads.cli import main; main()"
+    command = [sys.executable, "-X", "importtime", "-m", "sads", "results", str(tmp_path / "out")]
     for options in (["--json"], ["--csv", str(tmp_path / "x.csv")]):
-        started = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-c", script, "results", str(tmp_path / "out")]
-            + options,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        print(f"{options[0]}: {time.perf_counter() - started:.2f} s")
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
         loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
         assert "sads.sweep.store" in loaded
-        assert not {"torch", "scipy", "sads.api"} & loaded
+        assert not {"torch", "numpy", "sads.api"} & loaded

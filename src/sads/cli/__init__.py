@@ -26,6 +26,7 @@ app = App(
     help="Which data directions will a score network model well? The answer before training.",
     version=lambda: version("sads"),
     help_format="markdown",
+    suppress_keyboard_interrupt=False,  # `main` says what an interruption means
     help_epilogue="`--debug` shows the traceback of an error. Example: `sads geometry iddpm-16`",
 )
 app.command(geometry)

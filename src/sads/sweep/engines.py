@@ -12,6 +12,7 @@ from ..errors import InputError, brief
 from .local import EngineError, LocalExecutor, WorkerLostError
 
 REFRESH_SECONDS = 5.0
+CONNECT_TIMEOUT = "10s"
 
 
 class Engine:
@@ -114,7 +115,7 @@ def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> An
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the driver reports
     if address is not None:
         try:
-            return Client(address, timeout="10s")
+            return Client(address, timeout=CONNECT_TIMEOUT)
         except (OSError, ValueError) as error:
             raise InputError(f"no dask scheduler at {address}: {brief(error)}") from error
     # The driver counts deaths itself; the scheduler need not try again.
@@ -138,15 +139,20 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def check_engine(name: str, workers: int | None) -> None:
+    """Refuse a name that is no engine's, before anything is started."""
+    if workers is not None and workers < 1:
+        raise InputError(f"a sweep needs at least 1 worker, got {workers}")
+    kind, colon, address = name.partition(":")
+    if name != "local" and (kind != "dask" or bool(colon) != bool(address)):
+        raise InputError(f"an engine is local, dask or dask:ADDRESS, got {name!r}")
+
+
 def make_engine(
     name: str, *, workers: int | None = None, device: str = "cpu", log: Path | None = None
 ) -> Engine:
     """The engine of a name: `local`, `dask` or `dask:ADDRESS`."""
-    if workers is not None and workers < 1:
-        raise InputError(f"a sweep needs at least 1 worker, got {workers}")
+    check_engine(name, workers)
     if name == "local":
         return LocalEngine(workers, log=log)
-    kind, colon, address = name.partition(":")
-    if kind == "dask" and bool(colon) == bool(address):
-        return DaskEngine(address or None, workers, device)
-    raise InputError(f"an engine is local, dask or dask:ADDRESS, got {name!r}")
+    return DaskEngine(name.partition(":")[2] or None, workers, device)

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..errors import ArtefactError
+from ..errors import ArtefactError, InputError
 from ..storage import writing
 from .calibration import Estimate, estimate
 from .driver import RETRIES, Driver, Progress
-from .engines import Engine, make_engine
+from .engines import Engine, check_engine, make_engine
 from .layout import Layout
 from .plan import Planned, check_trials, named_files, plan_trials
 from .result import TrialResult
@@ -58,6 +58,10 @@ def run_sweep(
         SadsError: for bad input, a directory in use, another sweep there, or a full disk.
         KeyboardInterrupt: after Ctrl-C; everything finished is recorded.
     """
+    if isinstance(engine, str):
+        check_engine(engine, workers)
+    if retries < 0:
+        raise InputError(f"retries are 0 or more, got {retries}")
     asked = _specification(specification)
     plan = plan_trials(asked)
     layout = Layout(Path(out))

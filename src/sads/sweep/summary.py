@@ -1,10 +1,12 @@
 """Results in words and columns."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .means import mean_and_error
 from .store import DONE, FAILED, PENDING, QUARANTINED
 
 if TYPE_CHECKING:
@@ -42,8 +44,6 @@ def named(row: Row) -> str:
 
 def means(rows: Sequence[Row]) -> list[str]:
     """A table: one line for all seeds of a trial, mean and standard error of each metric."""
-    from .statistics import mean_and_error
-
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row["status"] == DONE:
@@ -75,8 +75,6 @@ def _order(members: Sequence[Row]) -> tuple[Any, ...]:
 
 def _natural(text: str) -> list[Any]:
     """So that rank-one:dct:9 comes before rank-one:dct:10."""
-    import re
-
     return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", text)]
 
 
