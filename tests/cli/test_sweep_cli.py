@@ -190,6 +190,15 @@ def test_another_sweep_there_is_refused_in_one_line(sads, tmp_path, done):
     assert "choose another --out" in err
 
 
+def test_a_terminal_shows_a_live_table(sads, tmp_path, in_process, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    code, _, err = sads("sweep", str(write_spec(tmp_path)), "--out", str(tmp_path / "out"))
+    assert code == 0
+    for word in ("done", "running", "failed", "time left", "of 4"):
+        assert word in err
+
+
 def test_ctrl_c_ends_cleanly(tmp_path):
     spec, out = write_spec(tmp_path, iterations=100_000), tmp_path / "out"
     command = [

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError
 
 import psutil
 import pytest
@@ -115,6 +116,43 @@ def test_a_gpu_is_asked_of_the_scheduler(monkeypatch):
     asked.clear()
     DaskEngine("tcp://somewhere:1", 1, "cpu")
     assert asked == {"pure": False}
+
+
+def test_an_existing_scheduler_is_used_and_its_workers_are_counted():
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        engine = make_engine(f"dask:{cluster.scheduler_address}")
+        assert engine.slots == 3
+        futures = [engine.submit(shout, text) for text in ("a", "b")]
+        assert [future.result(timeout=300) for future in futures] == ["A", "B"]
+        engine.close()
+        # It is not ours: it goes on without us.
+        again = make_engine(f"dask:{cluster.scheduler_address}", workers=1)
+        assert again.slots == 1
+        assert again.submit(shout, "c").result(timeout=300) == "C"
+        again.close()
+
+
+def test_a_scheduler_that_goes_away_stops_the_sweep():
+    from distributed import LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    engine = make_engine(f"dask:{cluster.scheduler_address}")
+    busy = engine.submit(who, "5")
+    cluster.close()
+    error: BaseException | None = None
+    try:
+        error = busy.exception(timeout=300)
+    except CancelledError as cancelled:
+        error = cancelled
+    with pytest.raises(EngineError, match="scheduler is gone"):
+        engine.lost(error)
+    engine.close()
 
 
 @pytest.mark.parametrize(
