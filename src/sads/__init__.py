@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
     from .networks import ScoreFamily
     from .schedule import Schedule
+    from .sweep import Protocol, Trial, run_sweep
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
@@ -47,6 +48,7 @@ _HOMES = {
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
     "networks": ("ScoreFamily",),
     "schedule": ("Schedule",),
+    "sweep": ("Protocol", "Trial", "run_sweep"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -60,6 +62,7 @@ __all__ = [
     "InputError",
     "NetworkError",
     "Point",
+    "Protocol",
     "Rotation",
     "RotationTransformer",
     "SADs",
@@ -67,6 +70,7 @@ __all__ = [
     "Schedule",
     "ScoreFamily",
     "Spectrum",
+    "Trial",
     "Zero",
     "align",
     "distance",
@@ -76,6 +80,7 @@ __all__ = [
     "load_trained",
     "network",
     "rotate",
+    "run_sweep",
     "running_estimates",
     "sample",
     "train",

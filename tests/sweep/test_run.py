@@ -202,6 +202,25 @@ def test_a_damaged_checkpoint_is_thrown_away(tmp_path):
     assert outcome(asked).result is not None
 
 
+def test_checkpoints_of_other_code_are_not_continued(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
+    asked = job(tmp_path)
+    assert killed_at(4, asked, monkeypatch)
+    work = Layout(tmp_path).work(asked.id)
+    assert (work / "training" / "training.safetensors").exists()
+    (work / "made-by.txt").write_text("0.0.9+abc, cpu, 1 threads")
+    seen = []
+    real = sads.api.train
+
+    def train(*arguments, out, **options):
+        seen.append((out / "training.safetensors").exists())
+        return real(*arguments, out=out, **options)
+
+    monkeypatch.setattr(sads.api, "train", train)
+    assert outcome(asked).result is not None
+    assert seen == [False]
+
+
 def test_a_second_worker_waits_and_finds_the_result(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "WAIT_SECONDS", 0.05)
     asked = job(tmp_path)

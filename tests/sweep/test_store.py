@@ -156,9 +156,14 @@ def test_results_on_disk_that_no_driver_saw_are_indexed(store, plan, tmp_path):
     layout.results.mkdir()
     layout.work(plan[0].id).mkdir(parents=True)
     layout.work(plan[2].id).mkdir(parents=True)
+    layout.artefacts.mkdir()
+    layout.artefact("f" * 64).touch()
     layout.result(plan[0].id).write_text(made_up(plan[0]).model_dump_json())
     layout.result(plan[1].id).write_text('{"id": "cut of')
+    gone = made_up(plan[3]).model_copy(update={"artefact": "e" * 64})
+    layout.result(plan[3].id).write_text(gone.model_dump_json())
     index_files(store)
+    assert store.statuses()[plan[3].id] == "pending"  # a power cut took its artefact
     assert store.statuses()[plan[0].id] == "done"
     assert store.statuses()[plan[1].id] == "pending"
     assert not layout.result(plan[1].id).exists()

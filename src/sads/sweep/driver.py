@@ -21,6 +21,7 @@ from typing import Any
 
 from ..errors import ArtefactError, SadsError
 from .engines import Engine
+from .layout import settle
 from .result import Job, Outcome, TrialResult
 from .run import run_job
 from .store import DONE, FAILED, PENDING, QUARANTINED, Store
@@ -142,8 +143,9 @@ class Driver:
         if not results:
             return
         try:
+            settle(self._store.layout)
             self._store.record(results)
-        except ArtefactError as error:
+        except (ArtefactError, OSError) as error:
             raise PausedError(
                 f"the sweep is paused: {error}; make room and run the same command to go on"
             ) from error

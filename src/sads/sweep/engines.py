@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, brief
-from .local import EngineError, LocalExecutor, WorkerLostError
+from .local import STARTS, EngineError, LocalExecutor, WorkerLostError
 
 REFRESH_SECONDS = 5.0
 CONNECT_TIMEOUT = "10s"
@@ -106,8 +106,7 @@ class DaskEngine(Engine):
 
 def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> Any:
     try:
-        from dask import config
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError as error:
         raise InputError("the dask engines need an extra: pip install 'sads[cluster]'") from error
     import logging
@@ -118,18 +117,35 @@ def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> An
             return Client(address, timeout=CONNECT_TIMEOUT)
         except (OSError, ValueError) as error:
             raise InputError(f"no dask scheduler at {address}: {brief(error)}") from error
-    # The driver counts deaths itself; the scheduler need not try again.
-    with config.set({"distributed.scheduler.allowed-failures": 0}):
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=0,
-            dashboard_address=None,  # pyright: ignore[reportArgumentType] - none at all
-            silence_logs=logging.CRITICAL,
-            resources=gpu,
-        )
-    return Client(cluster)
+    return Client(_local_cluster(workers, gpu))
+
+
+def _local_cluster(workers: int, gpu: dict[str, int] | None) -> Any:
+    """A cluster on this machine whose workers are replaced for as long as it takes."""
+    import logging
+
+    from dask import config
+    from distributed import LocalCluster
+
+    # A worker that starts slowly on a busy machine is not lost.
+    config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
+    failed: Exception | None = None
+    for _ in range(STARTS):  # a worker may be killed while it starts, but not for ever
+        # The driver counts deaths itself; the scheduler need not try again.
+        with config.set({"distributed.scheduler.allowed-failures": 0}):
+            try:
+                return LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=0,
+                    dashboard_address=None,  # pyright: ignore[reportArgumentType] - none at all
+                    silence_logs=logging.CRITICAL,
+                    resources=gpu,
+                )
+            except RuntimeError as error:
+                failed = error
+    raise EngineError(f"dask workers cannot be started: {failed}") from failed
 
 
 def usable_cores() -> int:

@@ -11,7 +11,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..storage import flush
+from ..errors import ArtefactError
+from ..storage import flush, reason
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,27 @@ class Layout:
         return self.root / "work" / identity
 
 
-def publish(path: Path, place: Path) -> None:
-    """Move a whole file to where others look for it."""
-    place.parent.mkdir(exist_ok=True)
-    os.replace(path, place)
-    flush(place.parent)
+def publish(content: bytes, work: Path, place: Path) -> None:
+    """Write a file in a trial's own directory and move it, whole, to where others look for it.
+
+    The file itself is on disk then. That its name is too is the driver's business (`settle`), once
+    for many.
+
+    Raises:
+        ArtefactError: if that fails; there is nothing new then.
+    """
+    temporary = work / place.name
+    try:
+        temporary.write_bytes(content)
+        flush(temporary)
+        place.parent.mkdir(exist_ok=True)
+        os.replace(temporary, place)
+    except OSError as error:
+        raise ArtefactError(f"cannot write {place}: {reason(error)}; free some space") from error
+
+
+def settle(layout: Layout) -> None:
+    """Make sure that the names of published files are on disk."""
+    for directory in (layout.artefacts, layout.results):
+        if directory.is_dir():
+            flush(directory)

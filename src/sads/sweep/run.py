@@ -83,12 +83,25 @@ def _run(job: Job) -> TrialResult:
     with _held(work):
         if layout.result(job.id).is_file():
             return TrialResult.model_validate_json(layout.result(job.id).read_bytes())
+        _begin(job, work)
         with limited_threads(job.threads):
             result = _computed(job, trial, work)
-        text = result.model_dump_json().encode()
-        atomic_write(work / "result.json", write_bytes(text))
-        publish(work / "result.json", layout.result(job.id))
+        publish(result.model_dump_json().encode(), work, layout.result(job.id))
         return result
+
+
+def _begin(job: Job, work: Path) -> None:
+    """Go on from checkpoints only if the same code made them, in the same way."""
+    stamp, own = work / "made-by.txt", f"{job.code}, {job.device}, {job.threads} threads"
+    if stamp.is_file() and stamp.read_text() == own:
+        return
+    _start_again(work)
+    atomic_write(stamp, write_bytes(own.encode()))
+
+
+def _start_again(work: Path) -> None:
+    shutil.rmtree(work / "training", ignore_errors=True)
+    (work / SAMPLES).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -111,9 +124,7 @@ def _computed(job: Job, trial: Trial, work: Path) -> TrialResult:
     except ArtefactError as error:
         if disk_is_full(error) or not (work / "training").exists():
             raise
-        # A checkpoint that is damaged, or of another version of the code.
-        shutil.rmtree(work / "training")
-        (work / SAMPLES).unlink(missing_ok=True)
+        _start_again(work)  # the checkpoint is damaged
         return _compute(job, trial, work)
 
 
@@ -265,8 +276,7 @@ def _publish_artefact(job: Job, work: Path, trained: "Trained", samples: np.ndar
         tensors |= {f"network.{name}": value.numpy() for name, value in state.items()}
     content = save({name: np.ascontiguousarray(value) for name, value in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
-    atomic_write(work / "artefact.safetensors", write_bytes(content))
-    publish(work / "artefact.safetensors", Layout(job.out).artefact(digest))
+    publish(content, work, Layout(job.out).artefact(digest))
     return digest
 
 

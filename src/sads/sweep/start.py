@@ -15,7 +15,7 @@ from ..storage import writing
 from .calibration import Estimate, estimate
 from .driver import RETRIES, Driver, Progress
 from .engines import Engine, check_engine, make_engine
-from .layout import Layout
+from .layout import Layout, settle
 from .plan import Planned, check_trials, named_files, plan_trials
 from .result import TrialResult
 from .specification import Specification, load_specification
@@ -197,9 +197,15 @@ def index_files(store: Store) -> None:
         if status.get(path.stem, DONE) == DONE:
             continue
         try:
-            found.append(TrialResult.model_validate_json(path.read_bytes()))
+            result = TrialResult.model_validate_json(path.read_bytes())
         except ValidationError:
             path.unlink()  # damaged by something else than us: the trial is run again
+            continue
+        if result.artefact and not layout.artefact(result.artefact).is_file():
+            path.unlink()  # a power cut took its artefact
+            continue
+        found.append(result)
+    settle(layout)
     store.record(found)
     done = {i for i, s in status.items() if s == DONE} | {result.id for result in found}
     for work in (layout.root / "work").glob("*"):

@@ -162,7 +162,7 @@ def signs(values: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n n"]:
 
 
 def coefficients(
-    x: Float[np.ndarray, "*B n"], y: Float[np.ndarray, "*B n"]
+    x: Float[np.ndarray, "*A n"], y: Float[np.ndarray, "*B n"]
 ) -> Float[np.ndarray, "*B 2"]:
     """Spearman and Kendall correlation of each pair of rows; NaN where one is constant."""
     a, b = signs(x), signs(y)
@@ -175,7 +175,7 @@ def _cosine(a: np.ndarray, b: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     product = (a * b).sum(axis=axes, dtype=float)
     square = (a * a).sum(axis=axes, dtype=float) * (b * b).sum(axis=axes, dtype=float)
     with np.errstate(invalid="ignore"):
-        return product / np.sqrt(square)
+        return np.asarray(product / np.sqrt(square))
 
 
 def permuted(

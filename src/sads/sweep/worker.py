@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import brief
+from .version import code_version
 
 
 def main() -> None:
@@ -28,6 +29,7 @@ def main() -> None:
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
     import_module("sads.api")  # torch takes seconds to load
+    code_version()  # of the files as they are now, which is what has been loaded
     answer = {"value": os.getpid()}
     while True:
         answers.write(f"{json.dumps(answer)}\n")
