@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sads.sweep import load_specification, read_rows, run, run_sweep
+from sads.sweep import driver, load_specification, read_rows, run, run_sweep
 from sads.sweep.engines import Engine, LocalEngine
 from sads.sweep.layout import Layout
 from sads.sweep.plan import plan_trials
@@ -95,15 +95,18 @@ def overhead(place: Path) -> dict[str, float]:
 
         return call
 
-    real = run.publish, Store.record
-    run.publish, Store.record = timed(run.publish), timed(Store.record)  # pyright: ignore
+    recording = [(run, "publish"), (driver, "settle"), (Store, "record")]
+    real = [getattr(owner, name) for owner, name in recording]
+    for (owner, name), function in zip(recording, real, strict=True):
+        setattr(owner, name, timed(function))
     try:
         engine = _InProcess()
         started = time.perf_counter()
         run_sweep(SMOKE, place / "overhead", engine=engine)
         total = time.perf_counter() - started
     finally:
-        run.publish, Store.record = real  # pyright: ignore
+        for (owner, name), function in zip(recording, real, strict=True):
+            setattr(owner, name, function)
     return {"seconds": total, "recording_seconds": sum(spent), "share": sum(spent) / total}
 
 

@@ -27,7 +27,7 @@ def results(
         json: print one JSON object with `trials`, sorted by `id`.
     """
     from ..sweep.store import read_rows
-    from ..sweep.summary import in_words, means, sentences
+    from ..sweep.summary import correlation_sentence, means, sentences
     from ..sweep.table import write_csv
 
     _, rows = read_rows(directory)
@@ -42,6 +42,6 @@ def results(
         extra = {"correlations": [asdict(c) for c in found]} if correlate else {}
         print(jsonlib.dumps({"trials": rows} | extra))
         return
-    print("\n".join([*means(rows), *sentences(rows), *map(in_words, found)]))
+    print("\n".join([*means(rows), *sentences(rows), *map(correlation_sentence, found)]))
     if csv is not None:
         print(f"Written to {csv}.")

@@ -72,7 +72,7 @@ def run_sweep(
         index_files(store)
         if retry_failed:
             store.forgive()
-        if set(store.statuses().values()) <= {DONE}:
+        if PENDING not in store.statuses().values():
             return Counter(store.statuses().values())
         with _running(engine, workers, device, layout.log) as place:
             trials = {p.id: p.trial for p in plan}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .means import mean_and_error
 from .store import DONE, FAILED, PENDING, QUARANTINED
+from .trial import in_words
 
 if TYPE_CHECKING:
     from .calibration import Estimate
@@ -36,10 +37,8 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 
 def named(row: Row) -> str:
-    """A trial in a few words."""
-    rank = f" (rank {row['rank']})" if row["rank"] is not None else ""
-    turned = "" if row["rotation"] == "identity" else f", rotation {row['rotation']}{rank}"
-    return f"{row['network']} on {row['data']}{turned}, seed {row['seed']}"
+    """The trial of a row in a few words."""
+    return in_words(*(row[name] for name in ("network", "data", "rotation", "rank", "seed")))
 
 
 def means(rows: Sequence[Row]) -> list[str]:
@@ -82,7 +81,7 @@ def _cell(mean: float, error: float | None) -> str:
     return f"{mean:.4g}" if error is None else f"{mean:.4g} +- {error:.2g}"
 
 
-def in_words(found: "Correlation") -> str:
+def correlation_sentence(found: "Correlation") -> str:
     """A correlation in one sentence."""
     rotation = found.about["rotation"]
     turned = "" if rotation == "identity" else f", rotation {rotation}"

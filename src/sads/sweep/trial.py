@@ -81,6 +81,15 @@ class Trial(BaseModel):
 
     def __str__(self) -> str:
         """In a few words, for tables."""
-        rank = "" if self.rank is None else f" (rank {self.rank})"
-        turned = "" if self.rotation == "identity" else f", rotation {self.rotation}{rank}"
-        return f"{self.network} on {self.data}{turned}, seed {self.seed}"
+        return in_words(self.network, self.data, self.rotation, self.rank, self.seed)
+
+
+def in_words(network: str, data: str, rotation: str, rank: int | None, seed: int) -> str:
+    """A trial in a few words.
+
+    >>> in_words("mlp", "digits", "min", 16, 0)
+    'mlp on digits, rotation min (rank 16), seed 0'
+    """
+    moved = "" if rank is None else f" (rank {rank})"
+    turned = "" if rotation == "identity" else f", rotation {rotation}{moved}"
+    return f"{network} on {data}{turned}, seed {seed}"
