@@ -10,7 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment import Alignment, Rotation, RotationTransformer, load_rotation
+    from .alignment import (
+        Alignment,
+        Rotation,
+        RotationTransformer,
+        load_rotation,
+    )
     from .api import (
         align,
         distance,
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
         sample,
         train,
     )
+    from .comparison import BandDifference, Comparison, compare
     from .directions import Band, SADs, Spectrum, windowed_similarity
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
@@ -31,7 +37,12 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment": ("Alignment", "Rotation", "RotationTransformer", "load_rotation"),
+    "alignment": (
+        "Alignment",
+        "Rotation",
+        "RotationTransformer",
+        "load_rotation",
+    ),
     "api": (
         "align",
         "distance",
@@ -43,6 +54,7 @@ _HOMES = {
         "sample",
         "train",
     ),
+    "comparison": ("BandDifference", "Comparison", "compare"),
     "directions": ("Band", "SADs", "Spectrum", "windowed_similarity"),
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
@@ -56,6 +68,8 @@ __all__ = [
     "Alignment",
     "ArtefactError",
     "Band",
+    "BandDifference",
+    "Comparison",
     "Forward",
     "Gaussian",
     "Geometry",
@@ -73,6 +87,7 @@ __all__ = [
     "Trial",
     "Zero",
     "align",
+    "compare",
     "distance",
     "estimate_geometry",
     "load_geometry",

@@ -58,7 +58,8 @@ def test_leading_eigenpairs():
     found, columns = moment.leading(3)
     np.testing.assert_allclose(found, values[::-1][:3])
     np.testing.assert_allclose(np.abs(columns.T @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-10)
-    np.testing.assert_allclose(moment.eigenvalues, values[::-1])
+    np.testing.assert_allclose(moment.eigenvalues(), values[::-1])
+    np.testing.assert_allclose(moment.eigenvalues(destroy=True), values[::-1])
 
 
 def test_bad_data_is_refused_in_words():

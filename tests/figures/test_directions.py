@@ -3,7 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sads.directions import Structure, exact_spectrum
-from sads.figures.directions import dft_energy, draw_directions, loudest, shown_indices
+from sads.figures.directions import dft_energy, draw_directions, loudest, pictured, shown_indices
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 9, 16, 256, 3072])
@@ -27,12 +27,37 @@ def test_the_loudest_channel_is_shown():
     np.testing.assert_array_equal(loudest(picture), picture[1])
 
 
+def test_tokens_are_shown_one_entry_a_patch():
+    structure = Structure("tokens", (2, 4, 6), 2)
+    tokens = np.arange(1.0, 7)
+    vector = structure.embed(tokens[:, None])[:, 3]  # the fourth entry of every patch
+    np.testing.assert_array_equal(pictured(vector, structure), tokens.reshape(2, 3))
+
+
+def test_channels_are_shown_one_at_a_time():
+    vector = np.concatenate([np.full(5, 0.1), np.arange(5.0)])
+    shown = pictured(vector, Structure("channels", (2, 5)))
+    np.testing.assert_array_equal(shown, np.arange(5.0))
+
+
+def test_the_axis_of_a_signal_shows_zero():
+    """A constant eigenvector must not look like whatever its rounding looks like."""
+    flat = np.full((6, 6), 1 / 6) + 5 * np.eye(6)[::-1]
+    spectrum = exact_spectrum(flat @ flat.T, Structure("channels", (1, 6)))
+    figure = draw_directions(spectrum, "title")
+    axes = [a for sub in figure.subfigs for a in sub.axes][1 : 1 + len(shown_indices(6))]
+    for plot in axes:
+        low, high = plot.get_ylim()
+        assert low == -high
+
+
 @pytest.mark.parametrize(
     ("structure", "values"),
     [
         (Structure("dense", (6,)), [8, 5, 3, 2, 1, 1]),
         (Structure("channels", (2, 8)), [8, 7, 6, 5, 4, 3, 0, 0]),
         (Structure("channels", (3, 2, 2)), [4, 3, 2, 1]),
+        (Structure("tokens", (1, 4, 4), 2), [4, 3, 2, 1]),
         (Structure("isotropic", (1, 3, 3)), [2]),
     ],
     ids=lambda x: str(getattr(x, "kind", "")),

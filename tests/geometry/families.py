@@ -7,7 +7,7 @@ import numpy as np
 from torch import nn
 
 from sads.geometry import Forward, Gaussian, Point, Zero
-from sads.networks import CNN, MLP, DiT, Linear, ScoreFamily, UNet
+from sads.networks import CNN, MLP, SSM, DiT, Linear, ScoreFamily, UNet, ViT
 from sads.schedule import Schedule
 
 SHORT = Schedule("linear", 50)  # no timestep dominates: its weights have bounded spread
@@ -29,6 +29,11 @@ FAMILIES = {
         _family("dit", DiT, (1, 8, 8), patch=2, width=16, depth=2),
         _family("mlp", MLP, (1, 4, 4), width=16),
         _family("cnn", CNN, (2, 4, 4), width=8, depth=2),
+        _family("vit", ViT, (1, 6, 6), patch=2, width=16, depth=2),
+        _family("vit-sincos", ViT, (2, 4, 4), patch=2, width=16, depth=2, positions="sincos"),
+        _family("ssm", SSM, (2, 12), width=8, depth=2, states=4),
+        _family("ssm-causal", SSM, (1, 12), width=8, depth=2, states=4, bidirectional=False),
+        _family("ssm-image", SSM, (1, 4, 4), width=8, depth=2, states=4),
         _family("linear", Linear, (6,), eigenvalues=(8, 5, 3, 2, 1, 1), rotation=2),
     )
 }

@@ -179,7 +179,7 @@ def test_float64_is_used_where_float32_is_wrong():
     np.testing.assert_allclose(fragile.factor, sound.factor, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["iddpm-mnist", "iddpm-cifar10"])
+@pytest.mark.parametrize("name", ["iddpm-mnist", "iddpm-cifar10", "vit", "ssm"])
 def test_deep_presets_pass_the_float64_check(name):
     precision = estimate_geometry(preset_family(name), networks=12).plan.precision
     assert precision.features == "float32"

@@ -34,7 +34,10 @@ def test_offsets_in_one_dimension():
     np.testing.assert_allclose(sum_over_offsets(h.T @ h, (6,), (3,)), expected)
 
 
-@pytest.mark.parametrize("name", ["unet", "unet-rgb", "unet-1d", "dit", "mlp", "cnn"])
+@pytest.mark.parametrize(
+    "name",
+    ["unet", "unet-rgb", "unet-1d", "dit", "mlp", "cnn", "vit", "vit-sincos", "ssm", "ssm-image"],
+)
 def test_conditional_moment_is_that_of_fresh_last_layers(name: str):
     """E[z z^T | h] for one h, against 40,000 draws of the last layer; entries within 6 sigma."""
     network = FAMILIES[name].factory().eval()

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from sads.errors import InputError
-from sads.networks import CNN, MLP, PRESETS, DiT, Linear, UNet, preset_family
+from sads.networks import CNN, MLP, PRESETS, SSM, DiT, Linear, UNet, ViT, preset_family
 from sads.networks.initialisation import Constant, Uniform, default_distributions
 from sads.networks.layers import Downsample, GroupNorm, Upsample
 from sads.specs import parse_network
@@ -24,6 +24,11 @@ NETWORKS = {
     "mlp-flat": lambda: MLP((7,), width=16),
     "cnn": lambda: CNN((3, 6, 6), width=8),
     "cnn-1d": lambda: CNN((1, 10), width=8),
+    "vit": lambda: ViT((3, 8, 4), patch=2, width=16, depth=2),
+    "vit-sincos": lambda: ViT((1, 6, 6), patch=3, width=16, depth=2, positions="sincos"),
+    "ssm": lambda: SSM((2, 13), width=16, depth=2, states=8),
+    "ssm-causal": lambda: SSM((1, 10), width=16, depth=2, states=8, bidirectional=False),
+    "ssm-image": lambda: SSM((3, 4, 5), width=16, depth=2, states=8),
     "linear": lambda: Linear((5,), rotation=3),
 }
 
@@ -209,6 +214,16 @@ def test_linear_network_has_the_asked_eigenvalues():
         lambda: DiT((1, 16, 16), patch=0),
         lambda: DiT((1, 16, 16), heads=0),
         lambda: DiT((1, 16, 16), depth=-1),
+        lambda: ViT((1, 15, 16), patch=2),
+        lambda: ViT((1, 16), patch=2),
+        lambda: ViT((1, 16, 16), width=30),
+        lambda: ViT((1, 16, 16), heads=5),
+        lambda: ViT((1, 16, 16), depth=0),
+        lambda: ViT((1, 16, 16), positions="rotary"),
+        lambda: SSM((5,)),
+        lambda: SSM((1, 16), width=7),
+        lambda: SSM((1, 16), states=0),
+        lambda: SSM((1, 16), depth=0),
         lambda: MLP((4,), depth=0),
         lambda: CNN((1, 4, 4), depth=0),
         lambda: Linear((3,), rotation=-1),

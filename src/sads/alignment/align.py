@@ -27,7 +27,7 @@ from jaxtyping import Float
 from ..directions import Band
 from ..directions.symmetry import average
 from ..geometry import Geometry
-from .moments import Moment, Samples, second_moment
+from .moments import Samples, second_moment
 
 ROUNDING = 1e-9  # extremes closer than this, relative to alpha, are equal
 
@@ -47,7 +47,10 @@ class Alignment:
 
     Attributes:
         geometry: of the network.
-        moment: of the data.
+        data: name of the data.
+        samples: how many.
+        reduced: R of the data's second moment (`moments`).
+        sigmas: eigenvalues of the second moment C, descending.
         alpha: tr(G C).
         alpha_error: its standard error.
         alpha_min: the least over all rotations of the data.
@@ -57,13 +60,21 @@ class Alignment:
     """
 
     geometry: Geometry
-    moment: Moment
+    data: str
+    samples: int
+    reduced: Float[np.ndarray, "n n"]
+    sigmas: Float[np.ndarray, " D"]
     alpha: float
     alpha_error: float
     alpha_min: float
     alpha_max: float
     relative: float
     relative_error: float
+
+    @property
+    def singular(self) -> bool:
+        """Whether there are fewer samples than dimensions, so that some directions have none."""
+        return self.samples < len(self.sigmas)
 
     @cached_property
     def isotropic(self) -> bool:
@@ -83,14 +94,14 @@ class Alignment:
     @property
     def debiased(self) -> tuple[float, float]:
         """The extremes with cross-fitted eigenvalues of G."""
-        return _extremes(self.geometry.spectrum().eigenvalues, self.moment.eigenvalues)
+        return _extremes(self.geometry.spectrum().eigenvalues, self.sigmas)
 
     @cached_property
     def profile(self) -> tuple[Share, ...]:
         """How much of the second moment lies on each band, in the order of the bands."""
         spectrum, structure = self.geometry.spectrum(), self.geometry.structure
         vectors = spectrum.factor_vectors
-        energy = np.einsum("ij,ij->j", vectors, self.moment.reduced(structure) @ vectors)
+        energy = np.einsum("ij,ij->j", vectors, self.reduced @ vectors)
         rows = [
             slice(b.first // structure.copies, b.last // structure.copies + 1)
             for b in spectrum.bands
@@ -110,28 +121,33 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
         name: of the data, where it has none itself.
     """
     sums = np.zeros((2, 2))
+    factor = geometry.factor  # its own temporary memory is free again before C takes its own
 
     def watch(chunk: Float[np.ndarray, "n D"]) -> None:
-        forms = np.einsum("ij,ij->i", chunk, geometry.matvec(chunk))
+        forms = np.einsum("ij,ij->i", chunk, geometry.structure.apply(factor, chunk))
         both = np.stack([forms, np.square(chunk).sum(axis=1)])
         sums[:] += both @ both.T
 
     moment = second_moment(data, geometry.shape, watch=watch, name=name)
-    reduced, size = moment.reduced(geometry.structure), geometry.structure.size
-    alpha = float(np.vdot(geometry.factor, reduced))
-    scale = size / (geometry.trace * moment.trace)
-    spread = _fold_errors(geometry, reduced, size / moment.trace)
-    lowest, highest = _extremes(_eigenvalues(geometry), moment.eigenvalues)
+    reduced, trace = moment.reduced(geometry.structure), moment.trace
+    sigmas = moment.eigenvalues(destroy=True)
+    alpha = float(np.vdot(factor, reduced))
+    scale = geometry.structure.size / (geometry.trace * trace)
+    spread = _fold_errors(geometry, reduced, scale * geometry.trace)
+    lowest, highest = _extremes(_eigenvalues(geometry), sigmas)
     # Delta method for the mean of q = x^T G x and for the ratio of the means of q and s = |x|^2.
-    data_variance = sums[0, 0] / moment.count - alpha**2
-    slope = np.array([1.0, -alpha / moment.trace])
+    data_variance = max(sums[0, 0] / moment.count - alpha**2, 0.0)
+    slope = np.array([1.0, -alpha / trace])
     ratio_variance = scale**2 * max(float(slope @ sums @ slope), 0.0) / moment.count
     number = max(moment.count - 1, 1)
     return Alignment(
         geometry,
-        moment,
+        moment.name,
+        moment.count,
+        reduced,
+        sigmas,
         alpha,
-        alpha_error=float(np.sqrt(max(data_variance, 0.0) / number + spread[0] ** 2)),
+        alpha_error=float(np.sqrt(data_variance / number + spread[0] ** 2)),
         alpha_min=lowest,
         alpha_max=highest,
         relative=alpha * scale,
@@ -159,7 +175,7 @@ def _fold_errors(
     if geometry.exact:
         return 0.0, 0.0
     alphas, ratios = [], []
-    for fold in geometry.each_fold():  # one at a time: twelve factors may be gigabytes
+    for fold in geometry.each_fold:  # one at a time: twelve factors may be gigabytes
         factor = average(fold, geometry.structure, geometry.symmetries)
         alphas.append(float(np.vdot(factor, reduced)))
         trace = float(np.trace(factor)) * geometry.structure.copies

@@ -11,7 +11,6 @@ the whole of C is needed for its eigenvalues.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -46,11 +45,6 @@ class Moment:
         """Tr C, the mean of |x|^2."""
         return float(np.trace(self.matrix))
 
-    @property
-    def singular(self) -> bool:
-        """Whether there are fewer samples than dimensions, so that some directions have none."""
-        return self.count < len(self.matrix)
-
     def reduced(self, structure: Structure) -> Float[np.ndarray, "n n"]:
         """R, the moment summed over the copies of a structure."""
         if structure.rows == 1:
@@ -60,16 +54,20 @@ class Moment:
             result += self.matrix[np.ix_(copy, copy)]
         return result
 
-    @cached_property
-    def eigenvalues(self) -> Float[np.ndarray, " D"]:
-        """Descending; what rounding put below zero is zero."""
-        return np.maximum(eigvalsh(self.matrix.T, check_finite=False)[::-1], 0.0)
+    def eigenvalues(self, *, destroy: bool = False) -> Float[np.ndarray, " D"]:
+        """Descending; what rounding put below zero is zero.
+
+        Args:
+            destroy: compute in the matrix's own memory, which is of no use afterwards.
+        """
+        values = eigvalsh(self.matrix, overwrite_a=destroy, check_finite=False)
+        return np.maximum(values[::-1], 0.0)
 
     def leading(self, count: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "D k"]]:
         """The `count` largest eigenvalues, descending, and their eigenvectors as columns."""
         size = len(self.matrix)
         values, vectors = eigh(
-            self.matrix.T, subset_by_index=[size - count, size - 1], check_finite=False
+            self.matrix, subset_by_index=[size - count, size - 1], check_finite=False
         )
         return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
 

@@ -13,8 +13,8 @@ def summary(alignment: Alignment) -> dict[str, Any]:
     low, high = alignment.debiased
     return {
         "network": alignment.geometry.plan.network,
-        "data": alignment.moment.name,
-        "samples": alignment.moment.count,
+        "data": alignment.data,
+        "samples": alignment.samples,
         "alpha": alignment.alpha,
         "alpha_error": alignment.alpha_error,
         "alpha_min": alignment.alpha_min,
@@ -42,7 +42,7 @@ def sentences(alignment: Alignment) -> list[str]:
     """What a reader wants to know first."""
     network = alignment.geometry.plan.network
     said = [
-        f"{alignment.moment.name} ({alignment.moment.count:,} samples) in the geometry of "
+        f"{alignment.data} ({alignment.samples:,} samples) in the geometry of "
         f"{network}: alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}."
     ]
     if alignment.position is None:
@@ -62,11 +62,11 @@ def sentences(alignment: Alignment) -> list[str]:
 def notes(alignment: Alignment) -> list[str]:
     """What limits the numbers."""
     said = []
-    geometry, moment = alignment.geometry, alignment.moment
-    if moment.singular:
+    geometry = alignment.geometry
+    if alignment.singular:
         said.append(
-            f"Fewer samples ({moment.count:,}) than dimensions ({geometry.structure.size:,}): the "
-            "second moment is singular and the extremes are those of these samples."
+            f"Fewer samples ({alignment.samples:,}) than dimensions ({len(alignment.sigmas):,}): "
+            "the second moment is singular and the extremes are those of these samples."
         )
     low, high = alignment.debiased
     if not geometry.exact and alignment.position is not None:

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError
 
 from ..errors import SadsError
 from .align import align
+from .compare import compare
 from .data import data
 from .directions import directions
 from .distance import distance
@@ -31,6 +32,7 @@ app = App(
 )
 app.command(geometry)
 app.command(directions)
+app.command(compare)
 app.command(data)
 app.command(align)
 app.command(rotate)

@@ -15,6 +15,7 @@ by the symmetric part of the estimate, is compared with its values under all sig
 symmetry is rejected with probability below `VETO_LEVEL`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -25,6 +26,7 @@ from scipy import sparse
 
 from .structure import Structure
 
+Folds = Iterable[np.ndarray]  # independent estimates of the factor, each n x n
 Basis = Any  # scipy.sparse.csr_matrix with orthonormal columns; scipy ships no types for it
 
 VETO_LEVEL = 0.001
@@ -130,9 +132,7 @@ def average(
     return matrix
 
 
-def surviving(
-    folds: Float[np.ndarray, "K n n"], structure: Structure, names: tuple[str, ...]
-) -> tuple[str, ...]:
+def surviving(folds: Folds, structure: Structure, names: tuple[str, ...]) -> tuple[str, ...]:
     """The declared symmetries that independent estimates do not contradict."""
     return tuple(
         name
@@ -141,14 +141,21 @@ def surviving(
     )
 
 
-def symmetry_p_value(folds: Float[np.ndarray, "K n n"], reflection: Int[np.ndarray, " n"]) -> float:
-    """Exact p-value of the sign-flip test that P F P^T and F have one distribution."""
-    mean = folds.mean(axis=0)
+def symmetry_p_value(folds: Folds, reflection: Int[np.ndarray, " n"]) -> float:
+    """Exact p-value of the sign-flip test that P F P^T and F have one distribution.
+
+    Args:
+        folds: independent estimates F_k; gone through twice, so that one at a time is in memory.
+        reflection: P as a permutation of the rows.
+    """
+    mean, count = np.zeros((len(reflection), len(reflection))), 0
+    for fold in folds:
+        mean, count = mean + fold, count + 1
     halves = _split(sparse.identity(len(mean), format="csr"), reflection)
-    even, odd = (_whitener(half, mean) for half in halves)
+    even, odd = (_whitener(half, mean / count) for half in halves)
     blocks = np.stack([(even.T @ fold @ odd).reshape(-1) for fold in folds])
     gram = blocks @ blocks.T
-    signs = _sign_patterns(len(folds))
+    signs = sign_patterns(count)
     norms = np.einsum("sj,jk,sk->s", signs, gram, signs)
     return float(np.mean(norms >= gram.sum() - 1e-9 * np.trace(gram)))
 
@@ -160,7 +167,7 @@ def _whitener(basis: Basis, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarra
     return basis @ (vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def _sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
+def sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
     """All sign patterns up to a global sign."""
     patterns = np.array(list(product((1.0, -1.0), repeat=count - 1)))
     return np.hstack([np.ones((len(patterns), 1)), patterns])

@@ -42,6 +42,6 @@ def draw_alignment(alignment: Alignment) -> Figure:
 def _title(alignment: Alignment) -> str:
     place = "" if alignment.position is None else f", {alignment.position:.1%} of the way to worst"
     return (
-        f"{alignment.moment.name} in the geometry of {alignment.geometry.plan.network}\n"
-        f"alpha {alignment.alpha:.4g} ± {alignment.alpha_error:.1g}{place}"
+        f"{alignment.data} in the geometry of {alignment.geometry.plan.network}\n"
+        f"alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}{place}"
     )

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..directions import Band, Spectrum
+from ..directions import Band, Spectrum, Structure
 from ..errors import InputError
 from ..storage import atomic_write
 
@@ -37,13 +37,15 @@ def draw_directions(spectrum: Spectrum, title: str) -> Figure:
     axes.set_title(title, fontsize=11)
     pictures = lower.subplots(2, len(indices), squeeze=False)
     for column, index in enumerate(indices):
-        vector = spectrum.vector(index).reshape(spectrum.structure.shape)
-        _picture(pictures[0, column], loudest(vector), "RdBu_r", signed=True)
-        _picture(pictures[1, column], dft_energy(loudest(vector)), "magma", signed=False)
+        picture = pictured(spectrum.vector(index), spectrum.structure)
+        _picture(pictures[0, column], picture, "RdBu_r", signed=True)
+        _picture(pictures[1, column], dft_energy(picture), "magma", signed=False)
         pictures[0, column].set_title(
             f"$u_{{{index + 1}}}$\n{_mark(spectrum.band_of(index))}", fontsize=8
         )
-    pictures[0, 0].set_ylabel("eigenvector", fontsize=8)
+    tokens = spectrum.structure.kind == "tokens"
+    label = "eigenvector\nover patches" if tokens else "eigenvector"
+    pictures[0, 0].set_ylabel(label, fontsize=8)
     pictures[1, 0].set_ylabel("DFT energy", fontsize=8)
     return figure
 
@@ -98,6 +100,18 @@ def _mark(band: Band) -> str:
     return wide or ("certified" if band.certified else "uncertain")
 
 
+def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.ndarray, "..."]:
+    """What is shown of an eigenvector: its loudest channel, or its loudest pixel of every patch.
+
+    A token-wise layer treats the pixels of a patch alike, so its eigenvectors live on one of them;
+    as an image they would be dots, and their DFT its own repetition.
+    """
+    if structure.kind != "tokens":
+        return loudest(vector.reshape(structure.shape))
+    grid = [size // structure.patch for size in structure.shape[1:]]
+    return loudest(vector[structure.entries.T].reshape(-1, *grid))
+
+
 def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """The channel that carries most of the energy; a flat vector is itself."""
     if vector.ndim == 1:
@@ -114,10 +128,14 @@ def dft_energy(image: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 def _picture(axes: Axes, values: np.ndarray, colours: str, *, signed: bool) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
-    if values.ndim == 1:
-        axes.plot(values, color=CERTIFIED, linewidth=0.8)
-        return
     top = np.abs(values).max() or 1.0
+    if values.ndim == 1:  # around or above zero, so that a constant is seen to be one
+        place = np.arange(len(values))
+        axes.plot(place, values, color=CERTIFIED, linewidth=0.8)
+        axes.fill_between(place, values, color=CERTIFIED, alpha=0.25, linewidth=0)
+        axes.axhline(0, color=ACCENT, linewidth=0.5)
+        axes.set_ylim(-1.1 * top if signed else -0.03 * top, 1.1 * top)
+        return
     axes.imshow(values, cmap=colours, vmin=-top if signed else 0, vmax=top)
 
 

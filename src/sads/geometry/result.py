@@ -56,7 +56,8 @@ class Geometry:
         """Whether G is a closed form."""
         return self.plan.estimator == "closed form"
 
-    def _factor(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "n n"]:
+    def part(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "n n"]:
+        """The factor from some of the folds, not averaged over symmetries."""
         if not self.state.counts[which].all():
             raise ArtefactError(
                 f"{self.plan.network} has only {self.networks} networks so far, too few for a "
@@ -66,28 +67,29 @@ class Geometry:
 
     def halves(self) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:
         """The factor from the even and from the odd folds."""
-        return self._factor(EVERY_OTHER[0]), self._factor(EVERY_OTHER[1])
+        return self.part(EVERY_OTHER[0]), self.part(EVERY_OTHER[1])
 
-    def each_fold(self) -> Iterator[Float[np.ndarray, "n n"]]:
-        """Independent estimates of the factor, one at a time."""
-        return (self._factor(np.array([k])) for k in range(len(self.state.counts)))
+    @property
+    def each_fold(self) -> "EachFold":
+        """Independent estimates of the factor, one at a time, as often as wanted."""
+        return EachFold(self)
 
     @property
     def folds(self) -> Float[np.ndarray, "K n n"]:
         """All independent estimates of the factor."""
-        return np.stack(list(self.each_fold()))
+        return np.stack(list(self.each_fold))
 
     @cached_property
     def symmetries(self) -> tuple[str, ...]:
         """Declared symmetries that the estimate does not contradict."""
         if self.exact or not self.plan.symmetries:
             return self.plan.symmetries
-        return surviving(self.folds, self.structure, self.plan.symmetries)
+        return surviving(self.each_fold, self.structure, self.plan.symmetries)
 
     @cached_property
     def factor(self) -> Float[np.ndarray, "n n"]:
         """The estimate of the small factor, averaged over the symmetries."""
-        raw = self._factor(np.arange(len(self.state.counts)))
+        raw = self.part(np.arange(len(self.state.counts)))
         return average(raw, self.structure, self.symmetries)
 
     @property
@@ -138,6 +140,17 @@ class Geometry:
         )
         shape = "x".join(map(str, self.shape))
         return f"Geometry({self.plan.network}, {shape}, {self.networks} networks, {error})"
+
+
+@dataclass(frozen=True)
+class EachFold:
+    """The independent estimates of a geometry's factor; only one is in memory."""
+
+    geometry: Geometry
+
+    def __iter__(self) -> Iterator[Float[np.ndarray, "n n"]]:
+        for fold in range(len(self.geometry.state.counts)):
+            yield self.geometry.part(np.array([fold]))
 
 
 def load_geometry(directory: str | Path) -> Geometry:

@@ -7,7 +7,6 @@ identity, and at x = 0 the features are LN(P) for every draw of the parameters.
 The last linear layer keeps its xavier-uniform draw; upstream's zero there would make G = 0.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,8 +16,8 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from .base import ScoreNetwork
-from .initialisation import Constant, Distribution, Normal, Uniform, fans
-from .layers import timestep_embedding
+from .initialisation import Constant, Distribution, Normal, xavier_uniform
+from .layers import attention, timestep_embedding, unpatchify
 
 TIME_FEATURES = 256
 
@@ -60,15 +59,10 @@ class Block(nn.Module):
         shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = self.modulation(
             F.silu(condition)
         ).chunk(6, dim=-1)
-        attended = self.attend(modulate(self.norm_attention(x), shift_a, scale_a))
-        x = x + gate_a[:, None] * attended
+        h = attention(self.qkv(modulate(self.norm_attention(x), shift_a, scale_a)), self.heads)
+        x = x + gate_a[:, None] * self.proj(h)
         h = F.gelu(self.mlp_in(modulate(self.norm_mlp(x), shift_m, scale_m)), approximate="tanh")
         return x + gate_m[:, None] * self.mlp_out(h)
-
-    def attend(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-        scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-        return self.proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
 
 
 class DiT(ScoreNetwork):
@@ -138,9 +132,7 @@ class DiT(ScoreNetwork):
 
     def arrange(self, z: Tensor) -> Tensor:
         """Unpatchify: tokens (N, T, patch * patch * C) to (N, C, H, W)."""
-        rows, columns = self.grid
-        z = z.unflatten(-1, (self.patch, self.patch, -1)).unflatten(1, (rows, columns))
-        return torch.einsum("nrcpqd->ndrpcq", z).reshape(-1, *self.shape)
+        return unpatchify(z, self.grid, self.patch)
 
     def distributions(self) -> dict[str, Distribution]:
         """Published initialisation, but for the last layer, which is not zeroed by default."""
@@ -152,8 +144,7 @@ class DiT(ScoreNetwork):
                 found[name] = Normal(0.02)
             else:
                 # The patch embedding is initialised like the linear layer that it is.
-                fan_in, fan_out = fans(parameter.flatten(1))
-                found[name] = Uniform(math.sqrt(6 / (fan_in + fan_out)))
+                found[name] = xavier_uniform(parameter.flatten(1))
         return found
 
     @property

@@ -9,6 +9,7 @@ which is U(-b, b) with b = 1/sqrt(fan_in), for the weight and for the bias alike
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,17 @@ def fans(weight: Tensor) -> tuple[int, int]:
     return weight.shape[1] * field, weight.shape[0] * field
 
 
+def xavier_uniform(weight: Tensor) -> Uniform:
+    """Variance 2 / (fan_in + fan_out)."""
+    return Uniform(math.sqrt(6 / sum(fans(weight))))
+
+
+class DeclaredLayer(nn.Module):
+    """A layer with parameters of its own that says from which distribution each starts."""
+
+    initial: Mapping[str, Distribution]
+
+
 def default_distributions(module: nn.Module) -> dict[str, Distribution]:
     """PyTorch's default initial distribution of every parameter, by name.
 
@@ -87,6 +99,8 @@ def default_distributions(module: nn.Module) -> dict[str, Distribution]:
 def _layer_default(layer: nn.Module, name: str) -> Distribution:
     if isinstance(layer, (nn.Linear, nn.Conv1d, nn.Conv2d)):
         return Uniform(1 / math.sqrt(fans(layer.weight)[0]))
+    if isinstance(layer, DeclaredLayer):
+        return layer.initial[name]
     if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)):
         return Constant(1.0 if name == "weight" else 0.0)
     raise TypeError(f"no default initial distribution is known for {type(layer).__name__}.{name}")

@@ -25,6 +25,19 @@ def timestep_embedding(t: Tensor, width: int, *, max_period: float = 10_000.0) -
     return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
 
+def attention(qkv: Tensor, heads: int) -> Tensor:
+    """Multi-head attention over tokens: queries, keys, values (N, T, 3 * W) to (N, T, W)."""
+    q, k, v = qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+
+def unpatchify(z: Tensor, grid: tuple[int, int], patch: int) -> Tensor:
+    """Tokens (N, T, patch * patch * C) to images (N, C, H, W)."""
+    z = z.unflatten(-1, (patch, patch, -1)).unflatten(1, grid)
+    return torch.einsum("nrcpqd->ndrpcq", z).flatten(4, 5).flatten(2, 3)
+
+
 class GroupNorm(nn.GroupNorm):
     """Group normalisation that is exact on constant groups.
 

@@ -19,7 +19,9 @@ from .dit import DiT
 from .family import ScoreFamily, Training, seeded
 from .linear import Linear
 from .mlp import MLP
+from .ssm import SSM
 from .unet import UNet
+from .vit import ViT
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "dit-4": _preset(DiT, (1, 16, 16), Training(1000, 4_000, 1e-4), patch=4),
         "mlp": _preset(MLP, (1, 16, 16), _RANK_ONE),
         "cnn": _preset(CNN, (1, 16, 16), _RANK_ONE),
+        "vit": _preset(ViT, (1, 16, 16), _RANK_ONE, patch=2),
+        "ssm": _preset(SSM, (1, 64), _RANK_ONE),
         "linear": _preset(Linear, (5,), _RANK_ONE),
     }
 )

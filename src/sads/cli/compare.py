@@ -1,0 +1,44 @@
+"""`sads compare`: whether two stored geometries differ beyond their error bars."""
+
+import json as jsonlib
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def compare(
+    first: Path,
+    second: Path,
+    *,
+    level: float = 0.01,
+    ignore_scale: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Tell whether two geometries differ, in which bands and by how much.
+
+    Exit code 0: no difference found, 1: they differ, 2: they cannot be compared.
+
+    Example: `sads compare runs/iddpm-16 runs/iddpm-16-area`
+
+    Args:
+        first: where `sads geometry --out` saved the one.
+        second: and the other; ratios are its values over the first's.
+        level: equal geometries are told apart in this share of cases.
+        ignore_scale: a common factor of all eigenvalues, which changes no directions, is no
+            difference.
+        json: print the result as one JSON object.
+    """
+    from rich.console import Console
+
+    from .. import comparison
+    from ..comparison.words import comparison_sentences
+    from ..geometry import load_geometry
+
+    a, b = load_geometry(first), load_geometry(second)
+    with Console(stderr=True).status("comparing fold by fold"):
+        found = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
+    print(jsonlib.dumps(asdict(found)) if json else "\n".join(comparison_sentences(found)))
+    sys.exit(int(found.different))

@@ -1,0 +1,79 @@
+"""`sads compare` on real networks: its verdicts, exit codes and JSON."""
+
+import json
+
+import pytest
+
+import sads as package
+
+SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
+NETWORKS = {
+    "one": (SMALL, {"seed": 1, "networks": 1920}),
+    "other": (SMALL, {"seed": 2, "networks": 240}),
+    "area": (f"{SMALL},resampling=area", {"seed": 3, "networks": 1920}),
+    "groups": ("iddpm-16,channels=8,groups=4,mults=1x1", {"seed": 4, "networks": 120}),
+    "exact": ("dit-2,width=16,heads=2", {}),
+    "sampled": ("dit-2,width=16,heads=2", {"estimator": "naive", "networks": 600}),
+}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("geometries")
+    for name, (network, options) in NETWORKS.items():
+        package.estimate_geometry(network, shape="1x8x8", out=folder / name, **options)
+    package.estimate_geometry(SMALL, shape="1x16x16", networks=24, out=folder / "large")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [
+        ("one", "one", 0),
+        ("one", "other", 0),
+        ("one", "area", 1),
+        ("one", "groups", 1),
+        ("one", "exact", 1),
+        ("exact", "exact", 0),
+        ("exact", "sampled", 0),
+    ],
+)
+def test_the_exit_code_is_the_verdict(sads, stored, first, second, code):
+    found, out, err = sads("compare", str(stored / first), str(stored / second))
+    assert (found, err) == (code, "")
+    assert out.startswith("They differ" if code else "No difference")
+    assert ("Made differently: network" in out) == bool(code)
+
+
+def test_json_has_what_it_promises(sads, stored):
+    arguments = ["compare", str(stored / "one"), str(stored / "groups"), "--json"]
+    code, out, _ = sads(*arguments)
+    found = json.loads(out)
+    assert code == 1
+    assert found["different"] is True
+    assert found["p_value"] <= found["level"] == 0.01
+    assert found["distance"] > 10 * found["distance_error"] > 0
+    assert found["shape_p_value"] <= 0.01
+    assert found["scale"] < 1  # fewer groups: smaller outputs
+    assert found["bands"][0]["first"] == 0
+    assert found["bands"][-1]["last"] == 63
+    assert any(band["different"] for band in found["bands"])
+    assert len(found["whitened_errors"]) == 2
+    assert any("groups=4" in note for note in found["notes"])
+    assert sads(*arguments, "--ignore-scale")[0] == 1
+    assert sads(*arguments)[1] == out
+
+
+@pytest.mark.parametrize(
+    ("second", "option", "said"),
+    [
+        ("large", (), "expected 1x8x8 as in the first, got 1x16x16"),
+        ("nothing", (), "no geometry"),
+        ("one", ("--level", "0"), "level"),
+    ],
+)
+def test_what_cannot_be_compared(sads, stored, second, option, said):
+    code, out, err = sads("compare", str(stored / "one"), str(stored / second), *option)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert said in err
