@@ -240,7 +240,7 @@ def test_a_second_worker_waits_and_finds_the_result(tmp_path, monkeypatch):
     [
         ({"code": "0.0.1+other"}, "setup", "install the same version"),
         ({"id": "0" * 16}, "setup", "has changed since the sweep began"),
-        ({"device": "cuda:7"}, "final", "cannot be used here"),
+        ({"device": "cuda:7"}, "setup", "cannot be used here"),
     ],
     ids=str,
 )

@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from threadpoolctl import threadpool_limits
 
-from ..errors import ArtefactError, SadsError, brief
+from ..errors import ArtefactError, InputError, SadsError, brief
 from ..storage import BusyError, atomic_write, write_bytes, writing
 from .layout import Layout, publish
 from .result import Failure, Job, Kind, Metrics, Outcome, Provenance, Timings, TrialResult
@@ -141,6 +141,8 @@ def _checked(job: Job, layout: Layout) -> Trial:
             f"{host} does not see {job.out}: a sweep on several machines needs a directory that "
             "all of them share"
         )
+    if job.device != "cpu":
+        _check_device(job.device, host)
     trial = job.trial.seen_from(job.root)
     if trial.identity() != job.id:
         raise SetupError(
@@ -148,6 +150,15 @@ def _checked(job: Job, layout: Layout) -> Trial:
             "start a new sweep"
         )
     return trial
+
+
+def _check_device(device: str, host: str) -> None:
+    from ..devices import usable_device
+
+    try:
+        usable_device(device)
+    except InputError as error:
+        raise SetupError(f"{host}: {error}") from error
 
 
 @contextmanager

@@ -130,25 +130,30 @@ def _checked(layout: Layout, asked: Specification, plan: list[Planned]) -> list[
     known = read_facts(layout)
     if known is None:
         return check_trials(plan)
-    if known["trials"] != sorted(p.id for p in plan):
-        differences = _differences(known, _facts(asked, plan))
-        raise ArtefactError(
-            f"{layout.root} holds another sweep ({'; '.join(differences)}): choose another --out; "
-            f"to take over what is known, sads results {layout.root} --csv known.csv and then "
-            "--from known.csv"
-        )
+    _refuse_other(layout, known, _facts(asked, plan))
     return plan
 
 
 def _opened(layout: Layout, asked: Specification, plan: list[Planned]) -> Store:
-    store = Store(layout)
+    store, facts = Store(layout), _facts(asked, plan)
     try:
         if store.new:
-            store.create(plan, _facts(asked, plan))
+            store.create(plan, facts)
+        # Another driver may have come and gone before we had the lock.
+        _refuse_other(layout, read_facts(layout) or facts, facts)
     except BaseException:
         store.close()
         raise
     return store
+
+
+def _refuse_other(layout: Layout, known: dict[str, Any], asked: dict[str, Any]) -> None:
+    if known["trials"] != asked["trials"]:
+        raise ArtefactError(
+            f"{layout.root} holds another sweep ({'; '.join(_differences(known, asked))}): choose "
+            f"another --out; to take over what is known, sads results {layout.root} --csv "
+            "known.csv and then --from known.csv"
+        )
 
 
 def _facts(asked: Specification, plan: list[Planned]) -> dict[str, Any]:
