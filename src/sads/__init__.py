@@ -10,18 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .alignment import (
-        Alignment,
-        Rotation,
-        RotationTransformer,
-        load_rotation,
-    )
+    from .alignment import Alignment, Rotation, RotationTransformer, load_rotation
     from .api import (
         align,
         distance,
         estimate_geometry,
         load_trained,
         network,
+        rank,
         rotate,
         running_estimates,
         sample,
@@ -32,23 +28,20 @@ if TYPE_CHECKING:
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
     from .networks import ScoreFamily
+    from .ranking import Ranking
     from .schedule import Schedule
     from .sweep import Protocol, Trial, run_sweep
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
-    "alignment": (
-        "Alignment",
-        "Rotation",
-        "RotationTransformer",
-        "load_rotation",
-    ),
+    "alignment": ("Alignment", "Rotation", "RotationTransformer", "load_rotation"),
     "api": (
         "align",
         "distance",
         "estimate_geometry",
         "load_trained",
         "network",
+        "rank",
         "rotate",
         "running_estimates",
         "sample",
@@ -59,6 +52,7 @@ _HOMES = {
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
     "networks": ("ScoreFamily",),
+    "ranking": ("Ranking",),
     "schedule": ("Schedule",),
     "sweep": ("Protocol", "Trial", "run_sweep"),
 }
@@ -77,6 +71,7 @@ __all__ = [
     "NetworkError",
     "Point",
     "Protocol",
+    "Ranking",
     "Rotation",
     "RotationTransformer",
     "SADs",
@@ -94,6 +89,7 @@ __all__ = [
     "load_rotation",
     "load_trained",
     "network",
+    "rank",
     "rotate",
     "run_sweep",
     "running_estimates",

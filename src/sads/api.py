@@ -1,6 +1,6 @@
 """The Python entry points: strings, factories or values in; geometries, models, samples out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from .distances import gaussian_wasserstein, max_sliced_wasserstein, sliced_wass
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .networks import ScoreFamily
+from .ranking import Ranking, check_families, rank_families
 from .schedule import Schedule
 from .specs import parse_dataset, parse_network, parse_probe, parse_shape
 
@@ -278,6 +279,31 @@ def distance(
         "projections": sliced.projections,
         "w2_direction": along,
     }
+
+
+def rank(
+    networks: Sequence[Network],
+    data: str | Dataset,
+    *,
+    shape: str | tuple[int, ...] | None = None,
+    probe: str | Probe = "zero",
+    **options: Any,
+) -> Ranking:
+    """Order architectures for a dataset, before any training.
+
+    Args:
+        networks: two or more of what `network` takes, of one shape.
+        data: in the data grammar (its training split unless it names another) or a dataset.
+        shape: shape of one sample; presets have their own.
+        probe: as in `estimate_geometry`.
+        **options: `tolerance` of each geometry, `seed`, and `on_progress`, which is called with a
+            network's name and its progress; see `sads.ranking.rank_families`.
+    """
+    families = [network(source, shape=shape) for source in networks]
+    check_families(families)
+    size = families[0].shape
+    found = parse_dataset(data, shape=size, split="train") if isinstance(data, str) else data
+    return rank_families(families, found, probe=_probe(probe, families[0]), **options)
 
 
 def _datasets(

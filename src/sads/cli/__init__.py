@@ -16,6 +16,7 @@ from .data import data
 from .directions import directions
 from .distance import distance
 from .geometry import geometry
+from .rank import rank
 from .results import results
 from .rotate import rotate
 from .sample import sample
@@ -36,6 +37,7 @@ app.command(compare)
 app.command(data)
 app.command(align)
 app.command(rotate)
+app.command(rank)
 app.command(train)
 app.command(sample)
 app.command(distance)

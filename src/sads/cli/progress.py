@@ -34,16 +34,28 @@ def _bar(title: str, counter: str, note: str) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
-    """A bar with networks, error and time left, fed by the yielded function."""
+def families_bar(title: str = "") -> "Iterator[Callable[[str, Progress], None]]":
+    """A bar with networks, error and time left, fed by the yielded function with a title."""
     unknown = "error not yet known"
     with _bar(title, "{task.completed:,.0f} networks", unknown) as update:
 
-        def report(progress: "Progress") -> None:
+        def report(title: str, progress: "Progress") -> None:
             known = unknown if progress.error is None else f"error {progress.error:.4f}"
-            update(completed=progress.networks, total=progress.expected, note=known)
+            update(
+                description=title,
+                completed=progress.networks,
+                total=progress.expected,
+                note=known,
+            )
 
         yield report
+
+
+@contextmanager
+def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
+    """The same for one family."""
+    with families_bar(title) as report:
+        yield lambda progress: report(title, progress)
 
 
 @contextmanager

@@ -1,0 +1,48 @@
+"""`sads rank`: which architecture suits a dataset, before any training."""
+
+import json as jsonlib
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def rank(
+    *networks: str,
+    data: str,
+    shape: str | None = None,
+    probe: str = "zero",
+    tolerance: float | None = None,
+    seed: int = 0,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Order architectures for a dataset by how it lies in their geometries, before any training.
+
+    Example: `sads rank --data digits --shape 1x8x8 iddpm-16 iddpm-16,resampling=area cnn mlp`
+
+    Args:
+        networks: two or more, as `sads geometry` takes them, of one shape.
+        data: in the data grammar, see `sads data --help`; its training split by default.
+        shape: shape of one sample, CxHxW, for all networks; presets have their own.
+        probe: where the geometries are looked at, see `sads geometry --help`.
+        tolerance: whitened error of each geometry, 0.02 unless given.
+        seed: of all random draws.
+        json: print the result as one JSON object.
+    """
+    from .. import api
+    from ..ranking.summary import sentences, summary
+    from .progress import families_bar
+
+    with families_bar() as report:
+        found = api.rank(
+            networks,
+            data,
+            shape=shape,
+            probe=probe,
+            tolerance=tolerance,
+            seed=seed,
+            on_progress=report,
+        )
+    if json:
+        print(jsonlib.dumps(summary(found)))
+        return
+    print("\n".join(sentences(found)))

@@ -1,0 +1,63 @@
+"""What the command says of its validity is what the published rows say."""
+
+import csv
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from benchmarks.ranking import LOW_IS_BETTER, POOL, spearman
+from sads.ranking.validity import VALIDITY, validity_sentences
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+DATASETS = sorted({v.dataset for v in VALIDITY})
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (RESULTS / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_outcomes_are_the_means_over_the_seeds_that_all_networks_have(dataset):
+    trials = [r for r in rows("ranking.csv") if r["dataset"] == dataset]
+    scores = [r for r in rows("ranking-scores.csv") if r["dataset"] == dataset]
+    sw2 = {(t["network"], t["seed"]): float(t["sw2"]) for t in trials}
+    seeds = [s for s in {t["seed"] for t in trials} if all((name, s) in sw2 for name in POOL)]
+    assert {r["network"] for r in scores} == set(POOL)
+    for row in scores:
+        assert int(row["seeds"]) == len(seeds) >= 1
+        mean = np.mean([sw2[row["network"], seed] for seed in seeds])
+        assert float(row["sw2"]) == pytest.approx(mean, rel=1e-4)
+
+
+@pytest.mark.parametrize("found", VALIDITY, ids=lambda v: f"{v.dataset}-{v.score}")
+def test_stated_correlations_are_those_of_the_rows(found):
+    scores = [r for r in rows("ranking-scores.csv") if r["dataset"] == found.dataset]
+    sign = 1 if found.score in LOW_IS_BETTER else -1
+    values = [sign * float(row[found.score]) for row in scores]
+    sw2 = [float(row["sw2"]) for row in scores]
+    assert found.architectures == len(scores)
+    assert found.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)
+    rho, p = spearman(np.array(values), np.array(sw2))
+    assert (found.spearman, found.p_value) == pytest.approx((rho, p), abs=1e-3)
+
+
+def test_permutation_p_values_of_small_sets_are_exact():
+    x = np.array([1.0, 2, 3, 4, 5])
+    assert spearman(x, x) == pytest.approx((1, 2 / 120))
+    y = np.array([2.0, 1, 3, 5, 4])
+    rho, p = spearman(x, y)
+    every = [spearmanr(x, other).statistic for other in itertools.permutations(y)]
+    assert rho == pytest.approx(spearmanr(x, y).statistic)
+    assert p == pytest.approx(np.mean(np.abs(every) >= abs(rho) - 1e-9))
+
+
+def test_all_scores_of_the_command_are_covered():
+    told = {(v.dataset, v.score) for v in VALIDITY}
+    assert "digits" in DATASETS
+    scores = ("alignment", "parameters", "synflow", "jacobian")
+    assert told == {(dataset, score) for dataset in DATASETS for score in scores}
+    assert len(validity_sentences()) == len(DATASETS) + 1
