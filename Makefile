@@ -37,6 +37,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/distances.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/sweep.py
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .networks import ScoreFamily
     from .ranking import Ranking
     from .schedule import Schedule
+    from .sweep import Protocol, Trial, run_sweep
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
@@ -55,6 +56,7 @@ _HOMES = {
     "networks": ("ScoreFamily",),
     "ranking": ("Ranking",),
     "schedule": ("Schedule",),
+    "sweep": ("Protocol", "Trial", "run_sweep"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -70,6 +72,7 @@ __all__ = [
     "InputError",
     "NetworkError",
     "Point",
+    "Protocol",
     "Ranking",
     "Rotation",
     "RotationTransformer",
@@ -78,6 +81,7 @@ __all__ = [
     "Schedule",
     "ScoreFamily",
     "Spectrum",
+    "Trial",
     "Zero",
     "align",
     "compare",
@@ -90,6 +94,7 @@ __all__ = [
     "network",
     "rank",
     "rotate",
+    "run_sweep",
     "running_estimates",
     "sample",
     "train",

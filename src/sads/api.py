@@ -221,7 +221,8 @@ def sample(
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
         source: as in `load_trained`.
-        **options: `steps`, `eta`, `seed`, `chunk`, `on_step`; see `sads.diffusion.sample_chunks`.
+        **options: `steps`, `eta`, `seed`, `chunk`, `first`, `on_step`; see
+            `sads.diffusion.sample_chunks`.
     """
     place = usable_device(device)
     family, member = load_trained(directory, source=source)

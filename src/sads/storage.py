@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 ARTEFACT = "sads-unfinished"
 
 
+class BusyError(ArtefactError):
+    """A directory that another process is writing to."""
+
+
 def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write(temporary path)`, flush to disk, rename to `path`.
 
@@ -71,7 +75,7 @@ def writing(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ArtefactError(
+            raise BusyError(
                 f"{directory} is being written by another process: wait for it, or choose "
                 "another --out"
             ) from None

@@ -120,3 +120,16 @@ def test_samples_are_written_as_they_come(tmp_path):
     np.testing.assert_allclose(stored, draw(130, schedule, steps=5).numpy(), rtol=1e-6)
     with pytest.raises(ArtefactError, match="cannot write"):
         write_samples(tmp_path / "nowhere" / "x.npy", iter([torch.zeros(1, 4)]), (4,), 1)
+
+
+def test_samples_known_already_can_be_left_out():
+    schedule = Schedule()
+    whole = draw(150, schedule, steps=3, chunk=32)
+    for first in (0, 32, 128, 150):
+        if first == 150:
+            assert not list(sample_chunks(exact(schedule), (4,), 150, schedule, first=150))
+        else:
+            rest = draw(150, schedule, steps=3, chunk=32, first=first)
+            torch.testing.assert_close(rest, whole[first:], rtol=0, atol=0)
+    with pytest.raises(InputError, match="the first sample is one of 0 to 5, got 6"):
+        draw(5, schedule, steps=3, first=6)

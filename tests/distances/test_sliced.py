@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sads.distances import sliced_wasserstein
+from sads.distances import sliced, sliced_wasserstein
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.integers(1, 30)
@@ -201,3 +201,10 @@ def test_mixed_and_half_precision_are_widened() -> None:
     assert sliced_wasserstein(x.astype(np.float32), y).sw2 == pytest.approx(exact, rel=1e-6)
     half = sliced_wasserstein(x.astype(np.float16), y.astype(np.float16)).sw2
     assert half == pytest.approx(exact, rel=1e-3)
+
+
+def test_a_limit_on_threads_is_kept(monkeypatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert sliced._cores() == 3
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert sliced._cores() >= 1

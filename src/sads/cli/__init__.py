@@ -18,8 +18,10 @@ from .distance import distance
 from .doctor import doctor
 from .geometry import geometry
 from .rank import rank
+from .results import results
 from .rotate import rotate
 from .sample import sample
+from .sweep import sweep
 from .train import train
 
 app = App(
@@ -27,6 +29,7 @@ app = App(
     help="Which data directions will a score network model well? The answer before training.",
     version=lambda: version("sads"),
     help_format="markdown",
+    suppress_keyboard_interrupt=False,  # `main` says what an interruption means
     help_epilogue="`--debug` shows the traceback of an error. Example: `sads geometry iddpm-16`",
 )
 app.command(geometry)
@@ -40,6 +43,8 @@ app.command(rank)
 app.command(train)
 app.command(sample)
 app.command(distance)
+app.command(sweep)
+app.command(results)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..geometry import Progress
+    from ..sweep.driver import Progress as SweepProgress
 
 
 @contextmanager
@@ -85,3 +86,31 @@ def waiting(title: str) -> Iterator[None]:
         return
     with console.status(title):
         yield
+
+
+@contextmanager
+def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
+    """A live table with trials done, running, failed and time left, fed by the yielded function."""
+    from datetime import timedelta
+
+    from rich.console import Console
+    from rich.live import Live
+    from rich.table import Table
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda progress: None
+        return
+
+    def table(progress: "SweepProgress") -> Table:
+        counts, left = progress.counts, progress.seconds_left
+        failed = counts["failed"] + counts["quarantined"]
+        time_left = "not yet known" if left is None else str(timedelta(seconds=round(left)))
+        found = Table("done", "running", "failed", "time left", title=title, title_justify="left")
+        done = f"{counts['done']:,} of {counts.total():,}"
+        found.add_row(done, f"{len(progress.running)}", f"{failed}", time_left)
+        found.caption = "\n".join(progress.running[:8])
+        return found
+
+    with Live(console=console, transient=True, refresh_per_second=4) as live:
+        yield lambda progress: live.update(table(progress))

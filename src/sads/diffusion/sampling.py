@@ -56,10 +56,11 @@ def sample_chunks(
     eta: float = 1.0,
     seed: int = 0,
     chunk: int = CHUNK,
+    first: int = 0,
     device: str = "cpu",
     on_step: Callable[[int, int], None] | None = None,
 ) -> Iterator[Float[Tensor, "n ..."]]:
-    """Samples, some at a time, `count` in all.
+    """Samples `first` to `count`, some at a time.
 
     Args:
         predict: predicted noise for x (N, *shape) at t (N,).
@@ -70,19 +71,22 @@ def sample_chunks(
         eta: 1 for ancestral sampling, 0 for deterministic DDIM.
         seed: of all noise.
         chunk: samples computed at once; every batch has this size, the last is padded.
+        first: leave out the samples before this one, which are known already.
         device: where to compute.
         on_step: called with steps done and steps in all.
     """
     if count < 1 or chunk < 1:
         raise InputError(f"the number of samples starts at 1, got {count} in chunks of {chunk}")
+    if not 0 <= first <= count:
+        raise InputError(f"the first sample is one of 0 to {count}, got {first}")
     if not 0 <= eta <= 1:
         raise InputError(f"eta is between 0 (deterministic) and 1 (ancestral), got {eta}")
     if seed < 0:
         raise InputError(f"a seed is a non-negative integer, got {seed}")
     times = respaced(steps, schedule)
     chunk = min(chunk, count)
-    total, done = len(times) * -(-count // chunk), 0
-    for start in range(0, count, chunk):
+    total, done = len(times) * -(-(count - first) // chunk), 0
+    for start in range(first, count, chunk):
         noise = _Noise(seed, start, chunk, shape)
         x = noise.draw().to(device)
         for t, following in zip(times, [*times[1:], None], strict=True):

@@ -117,7 +117,9 @@ def _chunk_size(x: np.ndarray, y: np.ndarray) -> int:
 
 
 def _cores() -> int:
-    """The cores this process may use."""
+    """The cores this process may use, or as many as OMP_NUM_THREADS allows."""
+    if os.environ.get("OMP_NUM_THREADS", "").isdecimal():
+        return max(1, int(os.environ["OMP_NUM_THREADS"]))
     if hasattr(os, "sched_getaffinity"):  # not on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

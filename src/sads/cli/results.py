@@ -1,0 +1,47 @@
+"""`sads results`: what a sweep has found, also while it runs."""
+
+import json as jsonlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def results(
+    directory: Path,
+    *,
+    csv: Path | None = None,
+    correlate: str | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Show the results of a sweep: mean and standard error over seeds.
+
+    Example: `sads results runs/smoke --csv smoke.csv`
+
+    Args:
+        directory: where `sads sweep --out` keeps it.
+        csv: write one line for each trial into this file; `sads sweep --from` reads it.
+        correlate: a metric (`sw2`, `msw2`, `msw2_optimised`, `w2_direction`, `loss`), for its rank
+            correlation with the eigenvalues over bands, with p-values and intervals.
+        json: print one JSON object with `trials`, sorted by `id`.
+    """
+    from ..sweep.store import read_rows
+    from ..sweep.summary import correlation_sentence, means, sentences
+    from ..sweep.table import write_csv
+
+    _, rows = read_rows(directory)
+    found = []
+    if correlate is not None:
+        from ..sweep.statistics import correlate as rank_correlations
+
+        found = rank_correlations(rows, correlate)
+    if csv is not None:
+        write_csv(csv, rows)
+    if json:
+        extra = {"correlations": [asdict(c) for c in found]} if correlate else {}
+        print(jsonlib.dumps({"trials": rows} | extra))
+        return
+    print("\n".join([*means(rows), *sentences(rows), *map(correlation_sentence, found)]))
+    if csv is not None:
+        print(f"Written to {csv}.")

@@ -1,0 +1,91 @@
+"""`sads sweep`: many trainings that survive anything."""
+
+import json as jsonlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from ..sweep.calibration import Estimate
+    from ..sweep.plan import Planned
+
+
+def sweep(
+    specification: Path,
+    *,
+    out: Path | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    device: str = "cpu",
+    retries: int = 3,
+    retry_failed: Annotated[bool, Parameter(negative="")] = False,
+    seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Run all trials of a specification that have no result yet.
+
+    Running it again resumes, after Ctrl-C, `kill -9` or a power cut. Exit code 1 says that the
+    sweep is over and some trials failed.
+
+    Example: `sads sweep examples/smoke.toml --out runs/smoke --workers 2`
+
+    Args:
+        specification: a TOML file.
+        out: directory of the sweep; it can be left out of a dry run.
+        engine: `local`, `dask` (a cluster on this machine) or `dask:ADDRESS` (a scheduler).
+        workers: trials at once; the cores of this machine, or the scheduler's threads.
+        device: `cpu` or `cuda`; with dask, every trial then asks for one unit of `GPU`.
+        retries: further attempts of a trial that fails or kills its worker.
+        retry_failed: run failed and quarantined trials again.
+        seed_from: take over results that `sads results --csv` wrote.
+        dry_run: print the trials and how long they would take, measured on a few steps.
+        json: print the result as one JSON object.
+    """
+    from ..errors import InputError
+    from ..sweep.start import dry_run as plan
+    from ..sweep.start import run_sweep
+    from ..sweep.store import read_rows
+    from ..sweep.summary import sentences, summary
+    from .progress import sweep_table, waiting
+
+    if dry_run:
+        with waiting("timing a few steps of each kind of trial"):
+            pending, cost = plan(specification, out, engine=engine, workers=workers, device=device)
+        _print_plan(pending, cost, json)
+        return
+    if out is None:
+        raise InputError("a sweep needs a directory: pass --out DIR")
+    with sweep_table(specification.stem) as report:
+        counts = run_sweep(
+            specification,
+            out,
+            engine=engine,
+            workers=workers,
+            device=device,
+            retries=retries,
+            retry_failed=retry_failed,
+            seed_from=seed_from,
+            on_progress=report,
+        )
+    _, rows = read_rows(out)
+    if json:
+        print(jsonlib.dumps(summary(rows)))
+    else:
+        print("\n".join([*sentences(rows), f"See them: sads results {out}"]))
+    if counts.total() > counts["done"]:
+        sys.exit(1)
+
+
+def _print_plan(pending: "list[Planned]", cost: "Estimate", json: bool) -> None:
+    from ..sweep.summary import cost_lines, plan_rows
+
+    if json:
+        found = {"trials": plan_rows(pending), "seconds": cost.seconds}
+        print(jsonlib.dumps(found))
+        return
+    for planned in pending:
+        print(f"{planned.id}  {planned.trial}")
+    print("\n".join(cost_lines(cost)))

@@ -1,0 +1,130 @@
+"""The content of what a trial names: files, directories, geometries, rotations, modules.
+
+A trial is identified by what its files hold, not by where they are. So every text that names a path
+is cut in three, `before` + path + `after`; the path is replaced by a digest for the identity, and
+by an absolute path for a worker that runs somewhere else.
+"""
+
+import hashlib
+import importlib.util
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from ..errors import ArtefactError, InputError, brief
+from ..storage import reason
+
+#: Fields of a trial that may name a path.
+FIELDS = ("network", "data", "rotation", "geometry")
+ROTATIONS = ("identity", "random", "min", "max")
+_NETWORK = (r"()([^,]*\.py)(:.*)", r"(diffusers:)([^,]+)(.*)")
+_DATA = (
+    r"((?:rank-one|sphere):geometry=)(.+)(:[^:]*)",
+    r"((?:npy|folder|mnist):)([^,]+)(.*)",
+    r"((?:npz|hf):)([^,]+)(.*)",
+)
+# What the bits of a geometry do not depend on.
+_ASIDE = ("batch", "precision", "versions")
+
+Parts = tuple[str, str, str]
+
+
+def parts(field: str, text: str) -> Parts | None:
+    """The text before, of and after the path that a field's text names; None if it names none.
+
+    >>> parts("data", "rank-one:geometry=runs/a:band=3")
+    ('rank-one:geometry=', 'runs/a', ':band=3')
+    """
+    if field == "geometry":
+        return "", text, ""
+    if field == "rotation":
+        return None if text in ROTATIONS else ("", text, "")
+    for pattern in _NETWORK if field == "network" else _DATA:
+        if found := re.fullmatch(pattern, text):
+            before, path, after = found.groups()
+            return _existing(before, path, after)
+    return None
+
+
+def _existing(before: str, path: str, after: str) -> Parts | None:
+    """`npz:FILE[:KEY]` and `hf:NAME[:SPLIT]`: a colon is part of the path only if that exists."""
+    if before in ("npz:", "hf:") and ":" in path and not Path(path).exists():
+        path, _, key = path.rpartition(":")
+        after = f":{key}{after}"
+    # A dataset of the hub has a name and no file.
+    return None if before == "hf:" and not Path(path).exists() else (before, path, after)
+
+
+def absolute(field: str, text: str, root: Path) -> str:
+    """The text with its path made absolute, as seen from a directory."""
+    found = parts(field, text)
+    return text if found is None else f"{found[0]}{root / found[1]}{found[2]}"
+
+
+def by_content(field: str, text: str) -> str:
+    """The text with the digest of its content in place of its path."""
+    found = parts(field, text)
+    if found is not None:
+        before, path, after = found
+        return f"{before}{digest(Path(path))}{after}"
+    if field == "network" and ":" in text:
+        module, _, factory = text.partition(":")
+        return f"{module}@{digest(_module_file(module))}:{factory}"
+    return text
+
+
+def _module_file(module: str) -> Path:
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError) as error:
+        raise InputError(f"{module} cannot be imported ({brief(error)})") from error
+    if found is None or found.origin is None:
+        raise InputError(f"{module} cannot be imported: there is no such module")
+    return Path(found.origin)
+
+
+def digest(path: Path) -> str:
+    """A digest of a file's bytes, of a directory's files, or of a geometry's or rotation's values.
+
+    Raises:
+        InputError: if there is nothing at the path.
+    """
+    for name, header in (("geometry", "plan"), ("rotation", "origin")):
+        artefact = path / f"{name}.safetensors"
+        if artefact.is_file():
+            return _artefact_digest(artefact, header, artefact.stat().st_mtime_ns)
+    if not path.exists():
+        raise InputError(f"no such file or directory: {path}")
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    signature = tuple((str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in files)
+    return _files_digest(path, signature)
+
+
+@lru_cache(maxsize=256)
+def _files_digest(path: Path, signature: tuple[tuple[str, int, int], ...]) -> str:
+    """Of names and contents; the sizes and times in the signature tell when to read again."""
+    whole = hashlib.sha256()
+    for name, _, _ in signature:
+        if Path(name) != path:
+            whole.update(Path(name).relative_to(path).as_posix().encode() + b"\0")
+        with open(name, "rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return f"sha256-{whole.hexdigest()[:32]}"
+
+
+@lru_cache(maxsize=256)
+def _artefact_digest(path: Path, header: str, changed: int) -> str:
+    """Of the values and what they mean; not of how long they took, nor on which machine."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+        meaning = json.loads(metadata[header])
+        values = metadata["checksum"]
+    except (OSError, SafetensorError, ValueError, KeyError) as error:
+        raise ArtefactError(f"{path} cannot be read ({reason(error)}): make it again") from error
+    kept = {key: value for key, value in meaning.items() if key not in _ASIDE}
+    text = json.dumps([kept, values], sort_keys=True)
+    return f"sha256-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
