@@ -142,7 +142,8 @@ def _variances(
     )
     calls = [_last_call(network, layer, x, t) for network in members.networks]
     unknown = weight is None or (bias is None and calls[0].bias is not None)
-    wanted = ENTRIES_MEASURED // (calls[0].weight[0].numel() + 1)
+    # By the weights of one output: biases are as many times fewer, and need the networks.
+    wanted = ENTRIES_MEASURED // calls[0].weight[0].numel()
     most = FEWEST_BUILT if members.size > LARGE else MOST_BUILT
     extra = min(max(wanted, FEWEST_BUILT), most)
     for _ in range(extra if unknown else 0):
