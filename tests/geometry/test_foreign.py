@@ -188,9 +188,9 @@ class Shuffled(nn.Module):
 @pytest.mark.parametrize(
     ("how", "kind"),
     [
-        ("dilated", "random"),
-        ("along rows", "random"),
-        ("circular", "random"),
+        pytest.param("dilated", "random", marks=pytest.mark.slow),
+        pytest.param("along rows", "random", marks=pytest.mark.slow),
+        pytest.param("circular", "random", marks=pytest.mark.slow),
         ("transposed", "random"),
         ("shuffled pixels", "convolution"),
     ],

@@ -61,7 +61,8 @@ def _agrees(
     stacked = {name: torch.stack([_named(n, name) for n in pair]) for name in ensemble.drawn}
     try:
         with warnings.catch_warnings(), torch.inference_mode():
-            warnings.simplefilter("error")  # a warning tells of a slow way round
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", UserWarning)  # torch tells of a slow way round
             found = ensemble.read(stacked, x, t, torch.float64)
             for i, network in enumerate(pair):
                 own = built.reader(network.double())(
