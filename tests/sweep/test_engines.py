@@ -122,7 +122,7 @@ def test_an_existing_scheduler_is_used_and_its_workers_are_counted():
     from distributed import LocalCluster
 
     with LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=3, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         engine = make_engine(f"dask:{cluster.scheduler_address}")
         assert engine.slots == 3
@@ -140,7 +140,7 @@ def test_a_scheduler_that_goes_away_stops_the_sweep():
     from distributed import LocalCluster
 
     cluster = LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     )
     engine = make_engine(f"dask:{cluster.scheduler_address}")
     busy = engine.submit(who, "5")

@@ -19,6 +19,7 @@ from sads.diffusion import read_training, training
 from sads.specs import parse_dataset
 from sads.storage import writing
 from sads.sweep import PROTOCOLS, Trial, run
+from sads.sweep.data import dataset
 from sads.sweep.layout import Layout
 from sads.sweep.result import Job, Outcome
 from sads.sweep.run import run_job
@@ -88,11 +89,11 @@ def test_artefacts_can_leave_the_parameters_out(tmp_path):
 def test_a_finite_set_is_cut_by_the_seed_and_evaluated_on_its_held_out_part(tmp_path):
     trial = TRIAL.model_copy(update={"data": "digits,size=4"})
     assert outcome(job(tmp_path, trial)).result.metrics.sw2 > 0
-    train = run.dataset(trial, (1, 4, 4), "train", 40).samples
-    held_out = run.dataset(trial, (1, 4, 4), "held-out", 10_000).samples
+    train = dataset(trial, (1, 4, 4), "train", 40).samples
+    held_out = dataset(trial, (1, 4, 4), "held-out", 10_000).samples
     assert len(train) == 40
     assert len(held_out) == 1797 // 6
-    other = run.dataset(trial.model_copy(update={"seed": 4}), (1, 4, 4), "train", 40).samples
+    other = dataset(trial.model_copy(update={"seed": 4}), (1, 4, 4), "train", 40).samples
     assert not np.array_equal(train, other)
 
 

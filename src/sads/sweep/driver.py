@@ -101,9 +101,10 @@ class Driver:
         with _interruptible() as stop:
             while (state.queue or state.running) and not stop.is_set():
                 self._submit()
+                self._report()
                 done, _ = wait(state.running, TICK_SECONDS, return_when=FIRST_COMPLETED)
                 self._record([(state.running.pop(future), future) for future in done])
-                self._report()
+            self._report()
             if stop.is_set():
                 raise KeyboardInterrupt
         return Counter(state.status.values())
