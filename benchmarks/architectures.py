@@ -20,7 +20,7 @@ from sads.figures.directions import dft_energy, draw_directions, pictured, save_
 from sads.geometry import Gaussian
 from sads.geometry.summary import summary, title
 
-WORK, TABLE = Path("benchmarks/work/architectures"), Path("docs/results/architectures.json")
+WORK, TABLE = Path("runs/architectures"), Path("docs/results/architectures.json")
 TOLERANCE, GAUSSIAN_TOLERANCE = 0.03, 0.05
 NETWORKS = {
     "mlp": "mlp",

@@ -82,6 +82,7 @@ def naive_variance(reference: Geometry, networks: int) -> dict[str, float]:
         timesteps=None,
         seed=5,
         device="cpu",
+        zero_output="explain",
     )
     weights = family.schedule.score_weights
     c = weights.mean()
@@ -93,7 +94,7 @@ def naive_variance(reference: Geometry, networks: int) -> dict[str, float]:
         for batch in range(networks // 64):
             rng = np.random.default_rng([batch, power])
             t, x = tilted.inputs(64, rng)
-            eps = tilted.ensemble.evaluate(x, t, rng, torch.float32).flatten(1).double().numpy()
+            eps = tilted.ensemble.evaluate(x, t, rng, torch.float32).h.flatten(1).double().numpy()
             squares.append(np.einsum("ni,ij,nj->n", eps, inverse, eps) ** 2)
         # E_uniform[w^2 q^2] = mean(w^2) E_{t ~ w^2}[q^2], and c^2 E_{t ~ w}[q^2] when t is drawn.
         spread = np.mean(weights**2) / c**2 if name == "naive" else 1.0

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 TABLE = Path("docs/results/rotations.csv")
-WORK = Path("benchmarks/work/rotations")
+WORK = Path("runs/rotations")
 FIELDS = ["data", "rotation", "rank", "seed", "steps", "sw2", "sw2_error", "msw2"]
 FIELDS += ["alpha", "relative", "loss", "seconds"]
 # MNIST needs longer before any rotation shows.

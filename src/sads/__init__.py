@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .alignment import Alignment, Rotation, RotationTransformer, load_rotation
     from .api import (
         align,
+        diagnose,
         distance,
         estimate_geometry,
         load_trained,
@@ -37,6 +38,7 @@ _HOMES = {
     "alignment": ("Alignment", "Rotation", "RotationTransformer", "load_rotation"),
     "api": (
         "align",
+        "diagnose",
         "distance",
         "estimate_geometry",
         "load_trained",
@@ -83,6 +85,7 @@ __all__ = [
     "Zero",
     "align",
     "compare",
+    "diagnose",
     "distance",
     "estimate_geometry",
     "load_geometry",

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from . import alignment as _alignment
+from . import doctor as _doctor
 from . import geometry as _geometry
 from .alignment import Alignment, Rotation, make_rotation
 from .data import Dataset
@@ -29,6 +30,7 @@ from .diffusion import (
 )
 from .diffusion import train as train_network
 from .distances import gaussian_wasserstein, max_sliced_wasserstein, sliced_wasserstein
+from .doctor import Diagnosis
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .networks import ScoreFamily
@@ -39,22 +41,33 @@ from .specs import parse_dataset, parse_network, parse_probe, parse_shape
 Network = str | ScoreFamily | Callable[[], Any]
 
 
-def network(source: Network, *, shape: str | tuple[int, ...] | None = None) -> ScoreFamily:
+def network(
+    source: Network,
+    *,
+    shape: str | tuple[int, ...] | None = None,
+    prediction: str | None = None,
+) -> ScoreFamily:
     """A family of score networks.
 
     Args:
         source: a preset with fields (`"iddpm-16,resampling=area"`), `"FILE.py:factory"`,
-            `"package.module:factory"`, a callable that makes modules, or a family.
+            `"package.module:factory"`, `"diffusers:FILE.json"`, a callable that makes modules, or
+            a family.
         shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables.
+        prediction: what a callable's modules predict: `"eps"`, `"v"` or `"x0"`; in a string, write
+            `",prediction=v"`.
     """
     size = parse_shape(shape) if isinstance(shape, str) else shape
+    if prediction is not None and (isinstance(source, (str, ScoreFamily))):
+        raise InputError("prediction= is for callables; in a string write ,prediction=v")
     if isinstance(source, ScoreFamily):
         return source
     if isinstance(source, str):
         return parse_network(source, shape=size)
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
-    return ScoreFamily(source, size, name=getattr(source, "__name__", type(source).__name__))
+    name = getattr(source, "__name__", type(source).__name__)
+    return ScoreFamily(source, size, name=name, prediction=prediction)
 
 
 def estimate_geometry(
@@ -62,6 +75,7 @@ def estimate_geometry(
     *,
     shape: str | tuple[int, ...] | None = None,
     probe: str | Probe = "zero",
+    prediction: str | None = None,
     **options: Any,
 ) -> Geometry:
     """Estimate the average geometry of untrained networks.
@@ -70,10 +84,11 @@ def estimate_geometry(
         source: what `network` takes.
         shape: shape of one sample.
         probe: `"zero"`, `"gaussian:STD"`, `"point:FILE"`, `"forward:DATA"` or a probe.
+        prediction: as in `network`.
         **options: `networks`, `tolerance`, `estimator`, `weighting`, `timesteps`, `seed`, `out`,
-            `device`, `on_progress`; see `sads.geometry.Options`.
+            `device`, `zero_output`, `on_progress`; see `sads.geometry.Options`.
     """
-    family = network(source, shape=shape)
+    family = network(source, shape=shape, prediction=prediction)
     return _geometry.estimate_geometry(family, probe=_probe(probe, family), **options)
 
 
@@ -82,15 +97,39 @@ def running_estimates(
     *,
     shape: str | tuple[int, ...] | None = None,
     probe: str | Probe = "zero",
+    prediction: str | None = None,
     **options: Any,
 ) -> Iterator[Geometry]:
     """Like `estimate_geometry`, but yields estimates as they improve; the last is the result."""
-    family = network(source, shape=shape)
+    family = network(source, shape=shape, prediction=prediction)
     return _geometry.running_estimates(family, probe=_probe(probe, family), **options)
 
 
 def _probe(probe: str | Probe, family: ScoreFamily) -> Probe:
     return parse_probe(probe, shape=family.shape) if isinstance(probe, str) else probe
+
+
+def diagnose(
+    source: Network,
+    *,
+    shape: str | tuple[int, ...] | None = None,
+    networks: int | None = None,
+    seed: int = 0,
+    on_stage: Callable[[str], None] | None = None,
+) -> Diagnosis:
+    """What is wrong with an architecture, before anyone trains it.
+
+    Args:
+        source: what `network` takes.
+        shape: shape of one sample.
+        networks: untrained networks behind each of the two geometries that are looked at.
+        seed: of all random draws.
+        on_stage: called with what is done next.
+    """
+    family = network(source, shape=shape)
+    return _doctor.diagnose(
+        family, networks=networks or _doctor.NETWORKS, seed=seed, on_stage=on_stage
+    )
 
 
 def train(

@@ -5,7 +5,7 @@ class SadsError(Exception):
     """Base of all errors raised on purpose; the command line shows it as one line."""
 
 
-def brief(error: Exception) -> str:
+def brief(error: BaseException) -> str:
     """Kind and first line of an error that somebody else raised."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else 'no message'}"

@@ -34,7 +34,7 @@ def test_estimate_by_name_by_family_and_by_factory():
     found = sads.estimate_geometry(
         lambda: Conv(), shape=(1, 4, 4), networks=60, probe=sads.Gaussian(1.0)
     )
-    assert found.structure.kind == "dense"
+    assert found.structure.kind == "channels"
     with pytest.raises(sads.InputError, match="pass shape"):
         sads.estimate_geometry(Conv)
 

@@ -97,6 +97,65 @@ def test_bad_input_is_one_line_and_exit_code_2(sads, tmp_path, monkeypatch, argu
     assert said in err
 
 
+NOISY = """
+import torch
+from torch import nn
+print("importing")
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(1, 1, 3, padding=1)
+    def forward(self, x, t):
+        print("running")
+        return self.layer(x)
+def make():
+    torch.manual_seed(0)
+    print("making")
+    return Net()
+shared = Net()
+def same():
+    return shared
+def odd():
+    return nn.Identity()
+def wrong():
+    return nn.Conv2d(1, 1, 2)
+"""
+
+
+def test_a_network_that_prints_and_seeds_disturbs_nothing(sads, tmp_path):
+    (tmp_path / "noisy.py").write_text(NOISY)
+    where = [f"{tmp_path}/noisy.py:make", "--shape", "1x4x4"]
+    code, out, err = sads(
+        "geometry", *where, "--networks", "240", "--probe", "gaussian:1", "--json"
+    )
+    assert code == 0
+    found = json.loads(out)  # nothing else on standard output
+    assert "making" in err
+    # Were every network the same, G would have rank one.
+    assert found["eigenvalues"][-1] > 0.01 * found["eigenvalues"][0]
+    assert found["readout"] == "convolution"
+
+
+@pytest.mark.parametrize(
+    ("factory", "said"),
+    [
+        ("same", "makes the same network every time"),
+        ("odd", "cannot take an input"),
+        ("wrong", "cannot take an input"),
+        ("mke", "did you mean make"),
+        ("Net", "is a class, not a factory"),
+        ("NOISE", "has no 'NOISE'"),
+    ],
+)
+def test_bad_factories_are_one_line(sads, tmp_path, factory, said):
+    (tmp_path / "noisy.py").write_text(NOISY)
+    code, _, err = sads("geometry", f"{tmp_path}/noisy.py:{factory}", "--shape", "1x4x4", "--json")
+    assert code == 2
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("sads: error: ")
+    assert said in last
+
+
 def test_debug_shows_the_traceback(sads):
     with pytest.raises(InputError):
         sads("geometry", "iddpm-17", "--debug")

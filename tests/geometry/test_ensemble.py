@@ -10,7 +10,7 @@ import torch
 from scipy.stats import ks_2samp
 
 from sads.geometry import Gaussian
-from sads.geometry.ensemble import BuiltEnsemble, DrawnEnsemble
+from sads.geometry.ensemble import DrawnEnsemble, Outputs
 from sads.networks.initialisation import Uniform
 
 from .families import FAMILIES
@@ -21,18 +21,18 @@ ERROR_RATE = 1e-5  # of each test, shared by its parameters
 
 
 def drawn_ensemble(name: str) -> DrawnEnsemble:
-    return DrawnEnsemble(FAMILIES[name].factory(), "forward", CPU)
+    member = FAMILIES[name].factory()
+    return DrawnEnsemble(Outputs(member), member.distributions(), CPU)
 
 
 def differing(name: str, ensemble: DrawnEnsemble) -> set[str]:
     """Parameters whose drawn and constructed values are told apart."""
     rng = np.random.default_rng(1)
     drawn = ensemble.draw(COUNT, rng)
-    builder = BuiltEnsemble(FAMILIES[name], CPU)
-    built = [dict(builder.build(seed).named_parameters()) for seed in range(COUNT)]
+    built = [dict(FAMILIES[name].member(seed).named_parameters()) for seed in range(COUNT)]
     found = set()
     for key in built[0]:
-        values = torch.stack([member[key] for member in built])
+        values = torch.stack([member[key].detach() for member in built])
         constant = ensemble.constants.get(f"network.{key}")
         if constant is not None:
             same = bool((values == constant.value).all())
@@ -67,7 +67,7 @@ def test_a_stack_is_evaluated_like_single_modules(name):
     t = np.array([1, 20, 49])
     rng = np.random.default_rng(4)
     x = Gaussian(1.0).draw(t, family.shape, family.schedule, rng).double()
-    found = ensemble.evaluate(x, t, np.random.default_rng(5), torch.float64)
+    found = ensemble.evaluate(x, t, np.random.default_rng(5), torch.float64).h
     stacked = ensemble.draw(len(t), np.random.default_rng(5))
     for i, step in enumerate(t):
         module = family.factory().double().eval()

@@ -186,13 +186,11 @@ def test_deep_presets_pass_the_float64_check(name):
     assert precision.difference < 1e-3
 
 
-def test_a_foreign_factory_is_sampled():
+def test_a_foreign_factory_is_read_like_ours():
     family = ScoreFamily(Scaled, (1, 4, 4), SHORT, "foreign")
     geometry = estimate_geometry(family, networks=600, probe=Gaussian(1.0))
-    assert geometry.structure.kind == "dense"
-    # Default linear layer: s^2 = 1/(3 D), so G is a multiple of the identity.
-    values = np.diag(geometry.matrix())
-    assert values.std() / values.mean() < 6 * np.sqrt(2 / 600)
+    # A dense last layer: G is a multiple of the identity.
+    assert geometry.structure.kind == "isotropic"
     state = torch.get_rng_state()
     again = estimate_geometry(family, networks=600, probe=Gaussian(1.0))
     assert torch.equal(torch.get_rng_state(), state)
@@ -217,12 +215,13 @@ def without_bias():
 def test_a_factory_that_changes_the_initialisation_is_believed(factory):
     changed = ScoreFamily(factory, (1, 8, 8), SHORT, "changed")
     found = estimate_geometry(changed, networks=240, weighting="noise")
-    assert found.structure.kind == "dense"
+    assert found.structure.kind == "channels"
+    assert found.symmetries == ()
     plain = estimate_geometry(UNET, networks=240, weighting="noise")
     ratio = found.trace / plain.trace
     assert ratio == pytest.approx(100, rel=0.3) if factory is scaled_head else ratio < 2
-    # An unchanged factory of ours is drawn, not built.
-    assert plain.structure.kind == "channels"
+    # An unchanged factory of ours has the symmetries that it declares.
+    assert plain.plan.symmetries == ("transpose",)
 
 
 def test_an_unfinished_run_has_no_spectrum_yet(tmp_path, monkeypatch):
@@ -282,7 +281,7 @@ class Broken(nn.Module):
         if self.how == "shape":
             return self.layer(x)[..., 1:]
         if self.how == "tuple":
-            return (self.layer(x),)
+            return (self.layer,)
         if self.how == "zero":
             return 0 * self.layer(x)
         raise RuntimeError("not today\nsecond line")
@@ -294,8 +293,8 @@ class Broken(nn.Module):
         ("nan", "NaN or infinite"),
         ("random", "two different outputs"),
         ("shape", "shape of its input"),
-        ("tuple", "got tuple"),
-        ("zero", "initialised to zero"),
+        ("tuple", "got Conv2d"),
+        ("zero", "does not depend on its parameters"),
         ("raise", "RuntimeError: not today"),
     ],
 )

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+import torch
 
+import sads.specs.networks as networks_module
 from sads.errors import InputError
 from sads.geometry import Forward, Gaussian, Point, Zero
 from sads.specs import parse_data, parse_network, parse_probe, parse_shape, parse_timesteps
@@ -46,7 +48,12 @@ def test_presets_take_fields_and_shapes():
         ("collections:OrderedDict", "pass --shape"),
         ("collections:OrderedDic", "did you mean OrderedDict"),
         ("math:pi", "not callable"),
-        ("collections:OrderedDict,x=1", "takes no fields"),
+        ("collections:OrderedDict,x=1", "takes no fields but prediction"),
+        ("collections:OrderedDict,prediction=w", "eps, v, x0"),
+        ("torch.nn:Linear", "is a class, not a factory"),
+        ("math:hypot", "pass --shape"),
+        ("shutil:copyfile", r"needs arguments \(src, dst\)"),
+        ("diffusers:nowhere.json", "no such file"),
     ],
 )
 def test_networks_that_do_not_exist(text, message):
@@ -68,9 +75,29 @@ def test_a_factory_in_a_file(tmp_path):
     )
     family = parse_network(f"{tmp_path}/mine.py:make", shape=(1, 4, 4))
     assert type(family.factory()).__name__ == "Mine"
+    assert parse_network(f"{tmp_path}/mine.py:make,prediction=v", shape=(1, 4, 4)).prediction == "v"
+    with pytest.raises(InputError, match=r"did you mean mine.py"):
+        parse_network(f"{tmp_path}/mne.py:make", shape=(1, 4, 4))
+    (tmp_path / "one.py").write_text("from torch import nn\nnetwork = nn.Linear(2, 2)\n")
+    with pytest.raises(InputError, match="is one network, not a factory"):
+        parse_network(f"{tmp_path}/one.py:network", shape=(1, 4, 4))
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(InputError, match="SystemExit: 3"):
+        parse_network(f"{tmp_path}/leaves.py:make", shape=(1, 4, 4))
     (tmp_path / "broken.py").write_text("1 / 0\n")
     with pytest.raises(InputError, match="ZeroDivisionError"):
         parse_network(f"{tmp_path}/broken.py:make", shape=(1, 4, 4))
+
+
+def test_imports_that_hang_or_touch_the_seed(tmp_path, monkeypatch):
+    monkeypatch.setattr(networks_module, "IMPORT_SECONDS", 0.5)
+    (tmp_path / "hangs.py").write_text("import time\ntime.sleep(600)\n")
+    with pytest.raises(InputError, match="did not finish within"):
+        parse_network(f"{tmp_path}/hangs.py:make", shape=(1, 4, 4))
+    (tmp_path / "seeds.py").write_text("import torch\ntorch.manual_seed(1)\ndef make(): ...\n")
+    before = torch.get_rng_state()
+    parse_network(f"{tmp_path}/seeds.py:make", shape=(1, 4, 4))
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_probes(tmp_path):

@@ -15,6 +15,7 @@ from .compare import compare
 from .data import data
 from .directions import directions
 from .distance import distance
+from .doctor import doctor
 from .geometry import geometry
 from .rank import rank
 from .results import results
@@ -37,6 +38,7 @@ app.command(compare)
 app.command(data)
 app.command(align)
 app.command(rotate)
+app.command(doctor)
 app.command(rank)
 app.command(train)
 app.command(sample)

@@ -20,6 +20,7 @@ def geometry(
     seed: int = 0,
     out: Path | None = None,
     device: str = "cpu",
+    zero_output: Literal["explain", "last", "all"] = "explain",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Estimate which directions an untrained architecture will model well.
@@ -28,7 +29,8 @@ def geometry(
 
     Args:
         network: a preset with optional fields (`iddpm-16`, `iddpm-16,resampling=area,groups=8`),
-            `FILE.py:factory` or `package.module:factory`.
+            `FILE.py:factory`, `package.module:factory` or `diffusers:FILE.json`, these with
+            `,prediction=v` or `x0` if they do not predict noise.
         shape: shape of one sample, CxHxW; presets have their own.
         networks: stop after so many networks.
         tolerance: stop at this whitened error; 0.02 unless networks are given.
@@ -39,6 +41,8 @@ def geometry(
         seed: of all random draws.
         out: directory for the result; an interrupted run is continued from there.
         device: `cpu` or `cuda`.
+        zero_output: what to do about networks that output zero at initialisation: `explain` why,
+            redraw the `last` layer that zeroes the output, or `all` zero layers.
         json: print the result as one JSON object.
     """
     from .. import api
@@ -59,6 +63,7 @@ def geometry(
             seed=seed,
             out=out,
             device=device,
+            zero_output=zero_output,
             on_progress=report,
         )
     if json:

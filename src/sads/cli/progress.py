@@ -1,7 +1,8 @@
 """Progress bars on standard error; silent where it is not a terminal."""
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,15 +17,20 @@ def _bar(title: str, counter: str, note: str) -> Iterator[Callable[..., None]]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    # What networks print is not our result.
+    quiet = redirect_stdout(sys.stderr)
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn(counter)]
-    with Progress(
-        *columns,
-        TextColumn("{task.fields[note]}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
+    with (
+        quiet,
+        Progress(
+            *columns,
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        ) as bar,
+    ):
         task = bar.add_task(title, total=None, note=note)
 
         def update(**fields: Any) -> None:

@@ -23,7 +23,6 @@ from ..alignment import Rotation, write_rotation
 from ..devices import usable_device
 from ..errors import InputError, SadsError
 from ..networks import ScoreFamily
-from ..networks.family import seeded
 from ..storage import atomic_write, checksum, writing
 from .checkpoint import FILE, Run, Settings, read_run, write_run
 from .noising import add_noise, signal_levels
@@ -179,7 +178,7 @@ def data_digest(samples: Tensor) -> str:
 
 def initial_network(family: ScoreFamily, seed: int) -> nn.Module:
     """The network that a seed stands for."""
-    return seeded(family.factory, seed)
+    return family.member(seed)
 
 
 def _step(

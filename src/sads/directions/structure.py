@@ -56,10 +56,11 @@ class Structure:
             case "channels":
                 return index.reshape(self.shape[0], -1).T
             case "tokens":
-                channels, height, width = self.shape
-                p = self.patch
-                grid = index.reshape(channels, height // p, p, width // p, p)
-                return grid.transpose(1, 3, 2, 4, 0).reshape(-1, p * p * channels)
+                channels, *spatial = self.shape if len(self.shape) > 1 else (1, *self.shape)
+                p, axes = self.patch, len(spatial)
+                grid = index.reshape(channels, *(k for n in spatial for k in (n // p, p)))
+                outer, inner = range(1, 2 * axes, 2), range(2, 2 * axes + 1, 2)
+                return grid.transpose(*outer, *inner, 0).reshape(-1, p**axes * channels)
         raise ValueError(f"unknown structure {self.kind!r}")
 
     @property

@@ -1,35 +1,53 @@
 """Whether a family can be studied at all, told on a few of its networks before any long work."""
 
 import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError, NetworkError, brief
+from ..errors import InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily, ScoreNetwork
-from ..networks.initialisation import Constant, Uniform
-from .ensemble import BuiltEnsemble
+from ..networks.initialisation import Distribution
+from ..networks.isolation import seeded
+from ..networks.provenance import recorded
+from ..networks.zero import Silence, redrawing, silence_of
+from .members import Members, follow
 from .probes import Probe
 
 TRIED = 2
 
 
+@dataclass(frozen=True)
+class Checked:
+    """A family that has a geometry.
+
+    Attributes:
+        members: a few of its networks; their family is the one to study.
+        declared: one of them, if it starts as its class declares.
+        redrawn: layers that were redrawn because they zeroed the output.
+    """
+
+    members: Members
+    declared: ScoreNetwork | None
+    redrawn: tuple[str, ...]
+
+
 def check_family(
-    family: ScoreFamily, probe: Probe, seed: int
-) -> tuple[nn.Module, ScoreNetwork | None]:
-    """Run a few networks; return one, and once more if it starts as its class declares.
+    family: ScoreFamily, probe: Probe, seed: int, zero_output: str = "explain"
+) -> Checked:
+    """Run a few networks, and say whether they start as their class declares.
 
     A factory may change what it builds. Then the declared distributions, read-out and symmetries
-    are not those of the family, and it is sampled like any foreign one.
+    are not those of the family, and it is read like any foreign one.
 
     Raises:
-        NetworkError: if networks are no modules, fail, return another shape, NaN or zeros, or
-            give two answers to one question.
+        NetworkError: if networks are no modules, fail, return another shape or NaN, give two
+            answers to one question, or do not depend on their parameters.
     """
     rng = np.random.default_rng([seed, 1])
-    builder = BuiltEnsemble(family, torch.device("cpu"))
     t = rng.integers(family.schedule.steps, size=TRIED)
     try:
         x = probe.draw(t, family.shape, family.schedule, rng)
@@ -37,83 +55,130 @@ def check_family(
         raise InputError(
             f"samples of shape {family.shape} do not fit in memory: choose a smaller --shape"
         ) from error
-    members = [_build(builder, int(rng.integers(2**62))) for _ in range(TRIED)]
-    for i, member in enumerate(members):
-        _check_output(_call(member, x[i : i + 1], t[i : i + 1]), family)
+    seeds = [int(rng.integers(2**62)) for _ in range(TRIED)]
+    members = _members(family, seeds)
+    for i, member in enumerate(members.networks):
+        check_output(_call(member, x[i : i + 1], t[i : i + 1]), family)
         if not torch.equal(*(_call(member, x[i : i + 1], t[i : i + 1], s) for s in (1, 2))):
             raise NetworkError(
                 f"{family.name} gives two different outputs for one input in eval mode: switch off "
                 "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
             )
-    if all(_is_zero(member, x[i : i + 1], t[i : i + 1]) for i, member in enumerate(members)):
-        raise NetworkError(_why_zero(family, members[0], probe, t[:1]))
-    ours = [member for member in members if isinstance(member, ScoreNetwork)]
-    if len(ours) == len(members) and follow_declaration(ours):
-        return members[0], ours[0]
-    return members[0], None
+    redrawn: tuple[str, ...] = ()
+    if not all(_depends(members, x[i : i + 1], t[i : i + 1]) for i in range(TRIED)):
+        redrawn = _wake(members, probe, t[:1], zero_output)
+        members = _members(replace(family, factory=redrawing(family.factory, redrawn)), seeds)
+        if not _depends(members, x[:1], t[:1]) and not _depends(members, _noise(family), t[:1]):
+            raise NetworkError(
+                f"{family.name} still outputs nothing of its own after redrawing "
+                f"{_listed(redrawn)}: try --zero-output all"
+            )
+    ours = [m for m in members.networks if isinstance(m, ScoreNetwork)]
+    is_ours = len(ours) == TRIED and follow(ours, ours[0].distributions())
+    return Checked(members, ours[0] if is_ours else None, redrawn)
 
 
-def follow_declaration(members: list[ScoreNetwork]) -> bool:
-    """Whether parameters look drawn from the declared distributions, by range and variance."""
-    declared = members[0].distributions()
-    for name, expected in declared.items():
-        values = torch.cat([m.get_parameter(name).detach().flatten() for m in members]).double()
-        if isinstance(expected, Constant):
-            if bool((values != expected.value).any()):
-                return False
-            continue
-        if bool((values == values[0]).all()) and len(values) > 1:
-            return False
-        if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:
-            return False
-        # A sample variance spreads by sqrt(2/n) at most; 7 of that are not seen by chance.
-        spread = 7 * math.sqrt(2 / len(values))
-        if spread < 1 and abs(float(values.square().mean()) / expected.variance - 1) > spread:
-            return False
-    return True
+def _members(family: ScoreFamily, seeds: list[int]) -> Members:
+    """Networks made from the seeds, the first of them watched while it is made."""
+    first, known = _build(family, seeds[0])
+    networks = [first, *(_build(family, s, watched=False)[0] for s in seeds[1:])]
+    for network in networks:
+        network.eval().requires_grad_(False)
+    random = {n: p for n, p in first.named_parameters() if bool((p != p.flatten()[0]).any())}
+    if random and all(
+        torch.equal(p, other.get_parameter(n)) for n, p in random.items() for other in networks[1:]
+    ):
+        raise NetworkError(
+            f"the factory of {family.name} makes the same network every time: let it draw its "
+            "parameters afresh (no fixed seed, no stored weights, no network made beforehand)"
+        )
+    return Members(family, networks, known)
 
 
-def _is_zero(member: nn.Module, x: Tensor, t: np.ndarray) -> bool:
-    return bool((_call(member, x, t) == 0).all())
+def _depends(members: Members, x: Tensor, t: np.ndarray) -> bool:
+    """Whether the output depends on the parameters: it differs between networks."""
+    first, second = (_call(network, x, t) for network in members.networks[:2])
+    return not torch.equal(first, second)
 
 
-def _why_zero(family: ScoreFamily, member: nn.Module, probe: Probe, t: np.ndarray) -> str:
+def _noise(family: ScoreFamily) -> Tensor:
+    return torch.randn(1, *family.shape, generator=torch.Generator().manual_seed(0))
+
+
+def _wake(members: Members, probe: Probe, t: np.ndarray, zero_output: str) -> tuple[str, ...]:
+    """The layers to redraw in a family whose output does not depend on its parameters."""
+    family, network = members.family, members.networks[0]
+    x = _noise(family)
+    if _depends(members, x, t):
+        raise NetworkError(
+            f"{family.name} outputs the same for all parameters at the probe {probe.describe()}, "
+            "so its geometry there is zero: probe elsewhere, for example --probe gaussian:1"
+        )
+    silence = silence_of(network, x, torch.from_numpy(t))
+    if silence is None:
+        raise NetworkError(
+            f"the output of {family.name} does not depend on its parameters, so it has no "
+            "geometry: check what its forward returns"
+        )
+    if zero_output == "explain":
+        raise NetworkError(_why_zero(family, silence))
+    names = silence.zeros if zero_output == "all" else silence.layers
+    if not names:
+        raise NetworkError(
+            f"several layers in a row zero the output of {family.name} "
+            f"({_listed(silence.zeros)}): use --zero-output all"
+        )
+    return names
+
+
+def _why_zero(family: ScoreFamily, silence: Silence) -> str:
     """Why there is no geometry, and what to do."""
-    where = f"{family.name} outputs exactly zero at the probe {probe.describe()}, so its geometry"
-    noise = torch.randn(1, *family.shape, generator=torch.Generator().manual_seed(0))
-    if not _is_zero(member, noise, t):
-        return f"{where} there is zero: probe elsewhere, for example --probe gaussian:1"
+    blamed = silence.layers or silence.zeros
     return (
-        f"{where} is zero and has no directions: its last layer is initialised to zero; give that "
-        "layer its default initialisation (zero_init=false for the networks of sads)"
+        f"{family.name} outputs exactly zero, so its geometry is zero and has no directions: "
+        f"{_listed(blamed)} {'is' if len(blamed) == 1 else 'are'} initialised to zero; redraw with "
+        "--zero-output last (all for every zero layer), or initialise otherwise in the factory "
+        "(zero_init=false for the networks of sads)"
     )
 
 
-def _build(builder: BuiltEnsemble, seed: int) -> nn.Module:
-    name = builder.family.name
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _build(
+    family: ScoreFamily, seed: int, *, watched: bool = True
+) -> tuple[nn.Module, dict[str, Distribution | None]]:
     try:
-        module = builder.build(seed)
-    except InputError:
+        if watched:
+            return seeded(lambda: recorded(family.build), seed)
+        return family.member(seed), {}
+    except SadsError:
         raise
     except Exception as error:
-        raise NetworkError(f"the factory of {name} failed: {brief(error)}") from error
-    return module
+        raise NetworkError(f"the factory of {family.name} failed: {brief(error)}") from error
 
 
 def _call(module: nn.Module, x: Tensor, t: np.ndarray, seed: int = 0) -> Any:
     """The output; what is random in the module depends on the seed."""
     try:
-        with torch.inference_mode(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return module(x.clone(), torch.from_numpy(t))
+        with torch.inference_mode():
+            return seeded(lambda: module(x.clone(), torch.from_numpy(t)), seed)
     except Exception as error:
+        name = type(getattr(module, "network", module)).__name__
         raise NetworkError(
-            f"{type(module).__name__} cannot take an input of shape {tuple(x.shape[1:])} and a "
-            f"timestep: {brief(error)}"
+            f"{name} cannot take an input of shape {tuple(x.shape[1:])} and a timestep: "
+            f"{brief(error)}"
         ) from error
 
 
-def _check_output(output: object, family: ScoreFamily) -> None:
+def check_output(output: object, family: ScoreFamily) -> None:
+    """An output must be a tensor of the shape of the input, finite.
+
+    Raises:
+        NetworkError: if it is not.
+    """
     if not isinstance(output, Tensor):
         kind = type(output).__name__
         raise NetworkError(f"{family.name} must return a tensor of predicted noise, got {kind}")

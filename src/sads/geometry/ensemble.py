@@ -1,65 +1,116 @@
 """Many initialisations of one architecture, evaluated at once.
 
-`DrawnEnsemble` draws stacks of parameters from the network's declared distributions and evaluates
-all of them in one vectorised pass. `BuiltEnsemble` calls a factory for each network, which works
-for any module. Both leave the global random state alone.
+`DrawnEnsemble` draws stacks of parameters from their initial distributions and evaluates all of
+them in one vectorised pass. `BuiltEnsemble` calls a factory for each network, which works for any
+module. Both leave the global random state alone.
+
+What is read of a network is decided by a *reader*, a module around it that returns a tuple: its
+output; or the features h before its last layer, and the constant part a of its output where that is
+not known to be zero.
 """
 
 import copy
+import math
 import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.overrides import TorchFunctionMode
 
-from ..errors import NetworkError, brief
-from ..networks import ScoreFamily, ScoreNetwork
-from ..networks.family import seeded
-from ..networks.initialisation import Constant
+from ..errors import NetworkError, SadsError, brief
+from ..networks import ScoreFamily
+from ..networks.initialisation import Constant, Distribution
 
 PARAMETER_BYTES = 64 * 2**20  # of one chunk of stacked parameters
 LARGEST_CHUNK = 64
+LARGEST_BUILT_CHUNK = 16
 
 
-class _View(nn.Module):
-    """One method of a network as a module, so that `functional_call` can reach it."""
+class Readings(NamedTuple):
+    """What was read of N networks: features or outputs, and constant parts, if any."""
 
-    def __init__(self, network: nn.Module, method: str):
+    h: Float[Tensor, "N ..."]
+    a: Float[Tensor, "N ..."] | None
+
+
+class Outputs(nn.Module):
+    """Reads the output of a network."""
+
+    def __init__(self, network: nn.Module):
         super().__init__()
         self.network = network
-        self.method = method
 
-    def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        return getattr(self.network, self.method)(x, t)
+    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor]:
+        return (self.network(x, t),)
+
+
+class Features(nn.Module):
+    """Reads the features of one of our networks, before its head."""
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor]:
+        return (self.network.features(x, t),)  # pyright: ignore[reportCallIssue]
+
+
+class _PlainAttention(TorchFunctionMode):
+    """Attention by its formula: the fused kernel cannot be vectorised over networks."""
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is not F.scaled_dot_product_attention or len(args) > 4:
+            return func(*args, **kwargs)
+        given = dict(zip(("query", "key", "value", "attn_mask"), args, strict=False)) | kwargs
+        if given.get("is_causal") or given.get("dropout_p") or given.get("enable_gqa"):
+            return func(*args, **kwargs)
+        query, mask = given["query"], given.get("attn_mask")
+        scale = given.get("scale") or 1 / math.sqrt(query.shape[-1])
+        scores = query @ given["key"].transpose(-1, -2) * scale
+        if mask is not None:
+            off = (
+                torch.zeros_like(scores).masked_fill(~mask, -math.inf)
+                if mask.dtype == torch.bool
+                else mask
+            )
+            scores = scores + off
+        return scores.softmax(-1) @ given["value"]
 
 
 class DrawnEnsemble:
     """Stacked parameters under `vmap`.
 
     Args:
-        network: one member, as a template.
-        method: `features` to stop before the last layer, `forward` for outputs.
+        reader: one member in its reader, as a template.
+        distributions: of the parameters that are drawn or constant, by their names in the network.
         device: where to evaluate.
     """
 
-    def __init__(self, network: ScoreNetwork, method: str, device: torch.device):
-        self.template = _View(network.eval().requires_grad_(False), method).to(device)
+    def __init__(
+        self, reader: nn.Module, distributions: Mapping[str, Distribution], device: torch.device
+    ):
+        self.template = reader.eval().requires_grad_(False).to(device)
         self.device = device
-        used = {
-            f"network.{name}": distribution
-            for name, distribution in network.distributions().items()
-            if method == "forward" or not name.startswith("head.")
-        }
+        used = {f"network.{name}": d for name, d in distributions.items()}
         shapes = {name: tuple(p.shape) for name, p in self.template.named_parameters()}
         # Constant parameters are shared by all members: nothing to draw, less to read.
         self.constants = {n: d for n, d in used.items() if isinstance(d, Constant)}
         self.drawn = {n: d for n, d in used.items() if n not in self.constants}
         self.shapes = {name: shapes[name] for name in used}
-        size = 4 * sum(int(np.prod(self.shapes[n])) for n in self.drawn)
-        fit = max(1, min(LARGEST_CHUNK, PARAMETER_BYTES // max(1, size)))
-        self.chunk = 1 << (fit.bit_length() - 1)
+        self.chunk = _chunk(4 * sum(math.prod(self.shapes[n]) for n in self.drawn), LARGEST_CHUNK)
         self._local = threading.local()
 
     def _member(self, dtype: torch.dtype) -> tuple[nn.Module, dict[str, Tensor]]:
@@ -80,39 +131,62 @@ class DrawnEnsemble:
         """Parameters of `count` networks, stacked along the first axis, in float32."""
         return {name: d.draw((count, *self.shapes[name]), rng) for name, d in self.drawn.items()}
 
-    @torch.inference_mode()
     def evaluate(
         self,
         x: Float[Tensor, "N ..."],
         t: Int[np.ndarray, " N"],
         rng: np.random.Generator,
         dtype: torch.dtype,
-    ) -> Float[Tensor, "N ..."]:
-        """Outputs, or features, of N fresh networks at (x_i, t_i)."""
+    ) -> Readings:
+        """What is read of N fresh networks at (x_i, t_i)."""
+        return self.read(self.draw(len(t), rng), x, t, dtype)
+
+    @torch.inference_mode()
+    def read(
+        self,
+        stacked: Mapping[str, Tensor],
+        x: Float[Tensor, "N ..."],
+        t: Int[np.ndarray, " N"],
+        dtype: torch.dtype,
+    ) -> Readings:
+        """What is read of the networks with the given parameters."""
         module, constants = self._member(dtype)
 
-        def one(own: dict[str, Tensor], x_one: Tensor, t_one: Tensor) -> Tensor:
-            return functional_call(module, own | constants, (x_one[None], t_one[None]))[0]
+        def one(own: dict[str, Tensor], x_one: Tensor, t_one: Tensor) -> tuple[Tensor, ...]:
+            found = functional_call(module, own | constants, (x_one[None], t_one[None]))
+            return tuple(part[0] for part in found)
 
-        stacked = {n: p.to(self.device, dtype) for n, p in self.draw(len(t), rng).items()}
-        return vmap(one)(
-            stacked, x.to(self.device, dtype), torch.from_numpy(t).to(self.device, dtype)
-        )
+        own = {n: p.to(self.device, dtype) for n, p in stacked.items()}
+        steps = torch.from_numpy(t).to(self.device)
+        with _PlainAttention():
+            return _readings(vmap(one)(own, x.to(self.device, dtype), steps))
 
 
 class BuiltEnsemble:
-    """Fresh modules from the family's factory, one at a time."""
+    """Fresh modules from the family's factory, one at a time.
 
-    chunk = 16
+    Args:
+        family: the family.
+        device: where to evaluate.
+        reader: what is read of each network.
+        size: bytes of one network's parameters.
+    """
 
-    def __init__(self, family: ScoreFamily, device: torch.device):
+    def __init__(
+        self,
+        family: ScoreFamily,
+        device: torch.device,
+        reader: Callable[[nn.Module], nn.Module] = Outputs,
+        size: int = 0,
+    ):
         self.family = family
         self.device = device
+        self.reader = reader
+        self.chunk = _chunk(size, LARGEST_BUILT_CHUNK)
 
     def build(self, seed: int) -> nn.Module:
         """One member; the global random state is as before afterwards."""
-        module = seeded(self.family.factory, seed)
-        return module.eval().requires_grad_(False).to(self.device)
+        return self.family.member(seed).eval().requires_grad_(False).to(self.device)
 
     @torch.inference_mode()
     def evaluate(
@@ -121,19 +195,31 @@ class BuiltEnsemble:
         t: Int[np.ndarray, " N"],
         rng: np.random.Generator,
         dtype: torch.dtype,
-    ) -> Float[Tensor, "N ..."]:
-        """Outputs of N fresh networks at (x_i, t_i)."""
-        outputs = []
+    ) -> Readings:
+        """What is read of N fresh networks at (x_i, t_i)."""
+        found = []
         for i, seed in enumerate(rng.integers(2**62, size=len(t))):
-            module = self.build(int(seed)).to(dtype)
+            module = self.reader(self.build(int(seed)).to(dtype))
             step = torch.tensor([int(t[i])], device=self.device)
             try:
-                outputs.append(module(x[i : i + 1].to(self.device, dtype), step))
+                found.append(module(x[i : i + 1].to(self.device, dtype), step))
+            except SadsError:
+                raise
             except Exception as error:
                 raise NetworkError(
                     f"{self.family.name} failed at timestep {int(t[i])}: {brief(error)}"
                 ) from error
-        return torch.cat(outputs)
+        return _readings(tuple(torch.cat(parts) for parts in zip(*found, strict=True)))
+
+
+def _chunk(size: int, largest: int) -> int:
+    """Networks evaluated together: a power of two whose parameters fit."""
+    fit = max(1, min(largest, PARAMETER_BYTES // max(1, size)))
+    return 1 << (fit.bit_length() - 1)
+
+
+def _readings(parts: tuple[Tensor, ...]) -> Readings:
+    return Readings(parts[0], parts[1] if len(parts) > 1 else None)
 
 
 Ensemble = DrawnEnsemble | BuiltEnsemble

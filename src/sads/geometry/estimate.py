@@ -58,6 +58,9 @@ class Options(TypedDict, total=False):
         seed: of all random draws, 0 by default.
         out: directory for the result and for checkpoints; an unfinished run is continued.
         device: `cpu` (default) or a CUDA device.
+        zero_output: what to do about networks that output zero at initialisation: `explain`
+            (default) stops with the reason, `last` redraws the layer that zeroes the output with
+            its own default or sets its gain to one, `all` does so with every zero layer.
         on_progress: called after each batch.
     """
 
@@ -70,6 +73,7 @@ class Options(TypedDict, total=False):
     seed: int
     out: str | Path | None
     device: str
+    zero_output: str
     on_progress: Callable[[Progress], None] | None
 
 
@@ -129,6 +133,7 @@ def running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterat
         timesteps=options.get("timesteps"),
         seed=options.get("seed", 0),
         device=options.get("device", "cpu"),
+        zero_output=options.get("zero_output", "explain"),
     )
     out = options.get("out")
     if out is None:

@@ -34,6 +34,10 @@ class Plan(BaseModel):
         precision: in which precision, and why; None for a closed form.
         symmetries: declared by the architecture and kept by the probe.
         versions: of the software that made the estimate.
+        zero_output: what was done about a zero output: `explain` for nothing, `last` or `all`.
+        redrawn: layers and gains that were redrawn for it.
+        drawn: whether parameters are drawn in stacks; otherwise the factory makes each network.
+        note: why the last layer is not integrated exactly; empty where it is.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -54,6 +58,10 @@ class Plan(BaseModel):
     precision: Precision | None
     symmetries: tuple[str, ...]
     versions: dict[str, str]
+    zero_output: str = "explain"
+    redrawn: tuple[str, ...] = ()
+    drawn: bool = True
+    note: str = ""
 
     def differences(self, other: "Plan") -> list[str]:
         """What keeps this plan from continuing another one, as `name: theirs, ours`."""

@@ -5,19 +5,19 @@ can then return amplified rounding in float32. A few networks are evaluated in b
 float32 is used if the two geometries agree within a tenth of the tolerance.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
 
 from ..directions.whitening import whitened_distance
 from ..errors import NetworkError
-from .ensemble import Ensemble
 from .readout import ReadOut
 
 FEWEST, MOST = 4, 32
+Moment = Callable[[slice, np.random.Generator, torch.dtype], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,25 @@ class Precision:
 
 
 def choose_precision(
-    ensemble: Ensemble,
-    readout: ReadOut,
-    x: Float[Tensor, "N ..."],
-    t: Int[np.ndarray, " N"],
-    seed: int,
-    allowed: float,
+    moment: Moment, readout: ReadOut, networks: int, chunk: int, seed: int, allowed: float
 ) -> Precision:
-    """Compare float32 with float64 on the same networks at (x_i, t_i)."""
+    """Compare float32 with float64 on the same networks.
+
+    Args:
+        moment: the summed moment of some of the networks, in a precision.
+        readout: what is accumulated.
+        networks: how many there are.
+        chunk: how many are evaluated at once.
+        seed: of their parameters.
+        allowed: the largest difference accepted for float32.
+    """
 
     def factor(dtype: torch.dtype) -> Float[np.ndarray, "n n"]:
-        return _factor(ensemble, readout, x, t, np.random.default_rng([seed, 3]), dtype)
+        rng = np.random.default_rng([seed, 3])
+        total = np.zeros(())
+        for start in range(0, networks, chunk):
+            total = total + moment(slice(start, start + chunk), rng, dtype)
+        return readout.factor(total / networks)
 
     single = factor(torch.float32)
     try:
@@ -62,29 +70,12 @@ def choose_precision(
         return Precision("float32", None, allowed, 0)
     if not np.isfinite(double).all():
         raise NetworkError("the networks return NaN or infinity in float64 at the probe")
-    if len(t) * readout.rank >= readout.structure.rows and np.isfinite(single).all():
+    if networks * readout.rank >= readout.structure.rows and np.isfinite(single).all():
         difference = whitened_distance(single, double, double)
     else:
         difference = float(np.linalg.norm(single - double) / np.linalg.norm(double))
     agrees = difference <= allowed  # False for NaN
-    return Precision("float32" if agrees else "float64", difference, allowed, len(t))
-
-
-def _factor(
-    ensemble: Ensemble,
-    readout: ReadOut,
-    x: Tensor,
-    t: np.ndarray,
-    rng: np.random.Generator,
-    dtype: torch.dtype,
-) -> Float[np.ndarray, "n n"]:
-    total = np.zeros(())
-    for start in range(0, len(t), ensemble.chunk):
-        part = slice(start, start + ensemble.chunk)
-        total = (
-            total + readout.moment(ensemble.evaluate(x[part], t[part], rng, dtype)).cpu().numpy()
-        )
-    return readout.factor(total / len(t))
+    return Precision("float32" if agrees else "float64", difference, allowed, networks)
 
 
 def networks_to_compare(readout: ReadOut) -> int:

@@ -15,6 +15,10 @@ so one network contributes hundreds of ranks instead of one.
 The sum over kernel offsets in U^T U commutes with the mean over networks: with K = h^T h (positions
 by positions, summed over channels), (U^T U)[p, q] = sum_d K[p + d, q + d]. Only K is accumulated,
 k^2 times cheaper than U^T U, and the offsets are summed once at the end (`factor`).
+
+An affine output a(x, t) + s_t z adds E[a a^T]. Where a is a multiple of an isotropic Gaussian
+input, that is a multiple of the identity, known exactly (`floor`); otherwise a a^T is accumulated,
+and with it the whole of G instead of its small factor (`constant`).
 """
 
 import math
@@ -22,6 +26,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -34,13 +39,17 @@ class ReadOut:
     """What is accumulated over networks, and how it becomes the factor.
 
     Args:
-        kind: `convolution`, `tokens`, `dense` or `sampled`.
+        kind: `convolution`, `tokens`, `dense`, `random` or `sampled`. The last two hold outputs:
+            of the network itself, or of several random last layers on its features.
         shape: shape of one sample.
-        width: features at each position or token.
+        width: features at each position or token; random last layers for each network.
         weight_variance: s_w^2.
         bias_variance: s_b^2.
         kernel: kernel size of a convolution.
         patch: side of a patch for tokens.
+        arrangement: kind of the structure, where the kind of the last layer does not tell it.
+        floor: the multiple of the identity that the constant part of the output adds.
+        constant: whether the constant part of the output is accumulated.
     """
 
     kind: str
@@ -50,23 +59,57 @@ class ReadOut:
     bias_variance: float = 0.0
     kernel: tuple[int, ...] = ()
     patch: int = 1
+    arrangement: str | None = None
+    floor: float = 0.0
+    constant: bool = False
 
     @property
     def structure(self) -> Structure:
-        """The structure of the geometry that this last layer imposes."""
+        """The structure of what is accumulated: that which the last layer imposes on G, or none."""
+        return Structure("dense", self.shape) if self.constant else self._imposed
+
+    @property
+    def _imposed(self) -> Structure:
         kinds = {"convolution": "channels", "tokens": "tokens", "dense": "isotropic"}
-        return Structure(kinds.get(self.kind, "dense"), self.shape, self.patch)
+        kind = self.arrangement or kinds.get(self.kind, "dense")
+        return Structure(kind, self.shape, self.patch)
+
+    @property
+    def spatial(self) -> tuple[int, ...]:
+        """Positions of a convolution's output."""
+        sides = self.shape[1:] if len(self.shape) > 1 else self.shape
+        return tuple(n // self.patch for n in sides)
 
     @property
     def rank(self) -> int:
-        """Rank that one network contributes to the factor."""
-        rows = self.structure.rows
-        ranks = {"convolution": self.width * math.prod(self.kernel), "tokens": self.width}
-        return min(rows, 1 if self.kind == "sampled" else ranks.get(self.kind, rows))
+        """Rank that one network contributes to what is accumulated."""
+        imposed = self._imposed
+        ranks = {
+            "convolution": self.width * math.prod(self.kernel),
+            "tokens": self.width,
+            "random": self.width,
+            "sampled": 1,
+        }
+        own = min(imposed.rows, ranks.get(self.kind, imposed.rows))
+        return own * imposed.copies if self.constant else own
 
-    def moment(self, h: Float[Tensor, "N ..."]) -> Float[Tensor, "n n"]:
-        """Sum over networks of the second moment of the features, in float64."""
-        h = h.double()
+    def moment(
+        self, h: Float[Tensor, "N ..."], a: Float[Tensor, "N ..."] | None = None
+    ) -> Float[Tensor, "n n"]:
+        """Sum over networks of the second moment of the features, in float64.
+
+        Args:
+            h: features, or outputs, of N networks.
+            a: the constant parts of their outputs, where those are accumulated.
+        """
+        raw = self._raw(h.double())
+        if not self.constant or a is None:
+            return raw
+        linear = self._integrated(raw.cpu().numpy(), len(h))
+        flat = a.double().flatten(1)
+        return torch.from_numpy(self._imposed.expand(linear)).to(flat.device) + flat.T @ flat
+
+    def _raw(self, h: Float[Tensor, "N ..."]) -> Float[Tensor, "n n"]:
         match self.kind:
             case "convolution":
                 flat = h.flatten(2).flatten(0, 1)
@@ -76,15 +119,23 @@ class ReadOut:
                 return flat @ flat.T
             case "dense":
                 return h.square().sum().view(1, 1)
+            case "random":  # (N, width, D)
+                flat = h.flatten(0, 1)
+                return flat.T @ flat / self.width
             case _:
                 flat = h.flatten(1)
                 return flat.T @ flat
 
     def factor(self, moment: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
         """The factor from the mean moment of one network."""
+        found = moment if self.constant else self._integrated(moment, 1)
+        return found + self.floor * np.eye(len(found)) if self.floor else found
+
+    def _integrated(self, moment: Float[np.ndarray, "n n"], count: int) -> Float[np.ndarray, "n n"]:
+        """The last layer integrated over `count` networks' summed moment."""
         if self.kind == "convolution":
-            moment = sum_over_offsets(moment, self.shape[1:], self.kernel)
-        return self.weight_variance * moment + self.bias_variance
+            moment = sum_over_offsets(moment, self.spatial, self.kernel)
+        return self.weight_variance * moment + count * self.bias_variance
 
 
 def sum_over_offsets(

@@ -2,13 +2,16 @@
 
 Two estimators of one quantity, G = E_t[w_t E[eps eps^T]]:
 
-- `naive`, the paper's: t uniform, one outer product w_t eps eps^T per network.
-- `integrated`: t drawn in proportion to w_t, which makes the weight constant, c = E_t[w_t]; the
-  last layer integrated exactly (`readout`); many networks at once (`ensemble`); averaged over the
-  symmetries that the architecture declares and the data do not veto.
+- `naive`, the paper's: t uniform, one outer product w_t eps eps^T per network, every network made
+  by the factory.
+- `integrated`: t drawn in proportion to the squared scale from the last layer to the score
+  (`tail`); the last layer integrated exactly (`readout`), declared by our networks and found in
+  others (`foreign`); many networks at once (`ensemble`); averaged over the symmetries that the
+  architecture declares and the data do not veto.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,9 +21,14 @@ from torch import Tensor
 from ..devices import usable_device
 from ..errors import InputError, NetworkError
 from ..networks import ScoreFamily, ScoreNetwork
+from ..networks.tracing import NoLastLayer, Traced
+from ..networks.zero import POLICIES
 from .checks import check_family
 from .closed_form import closed_form_factor
-from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
+from .drawing import drawn_ensemble
+from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble, Features, Outputs, Readings
+from .foreign import RandomLayers, Reading, read_foreign
+from .members import Members
 from .plan import (
     ESTIMATORS,
     Plan,
@@ -31,6 +39,7 @@ from .plan import (
 from .precision import Precision, choose_precision, networks_to_compare
 from .probes import Probe
 from .readout import ReadOut, readout_of, sampled
+from .tail import Tail
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class Source:
         ensemble: how they are drawn and evaluated.
         proposal: distribution of the timestep.
         weights: of an outer product at each timestep, beyond the plan's scale.
+        scales: from the last layer's output to the network's, at each timestep.
+        random: draws last layers, for the read-out `random`.
         exact: the factor, where a closed form is known.
     """
 
@@ -53,6 +64,8 @@ class Source:
     ensemble: Ensemble
     proposal: Float[np.ndarray, " T"]
     weights: Float[np.ndarray, " T"]
+    scales: Float[np.ndarray, " T"]
+    random: RandomLayers | None
     exact: Float[np.ndarray, "n n"] | None
 
     def with_plan(self, plan: Plan) -> "Source":
@@ -63,8 +76,12 @@ class Source:
         """Float32 if it agrees with float64 on a few networks."""
         rng = np.random.default_rng([self.plan.seed, 2])
         t, x = self.inputs(networks_to_compare(self.plan.readout), rng)
-        seed = self.plan.seed
-        return choose_precision(self.ensemble, self.plan.readout, x, t, seed, allowed)
+
+        def moment(part: slice, own: np.random.Generator, dtype: torch.dtype) -> np.ndarray:
+            return self.moment_at(x[part], t[part], own, dtype)
+
+        seed, chunk = self.plan.seed, self.ensemble.chunk
+        return choose_precision(moment, self.plan.readout, len(t), chunk, seed, allowed)
 
     def inputs(self, count: int, rng: np.random.Generator) -> tuple[Int[np.ndarray, " N"], Tensor]:
         """Timesteps and probe inputs of `count` networks."""
@@ -77,15 +94,51 @@ class Source:
         rng = np.random.Generator(np.random.SFC64(sequence))
         t, x = self.inputs(count, rng)
         dtype = self.plan.precision.dtype if self.plan.precision else torch.float32
-        h = self.ensemble.evaluate(x, t, rng, dtype)
-        root = torch.from_numpy(np.sqrt(self.weights[t])).to(h.device, h.dtype)
-        total = self.plan.readout.moment(h * root.view(-1, *(1,) * (h.ndim - 1))).cpu().numpy()
+        total = self.moment_at(x, t, rng, dtype)
         if not np.isfinite(total).all():
             raise NetworkError(
                 f"{self.plan.network} returned NaN or infinity in batch {batch}: check its initial "
                 "scale, or leave out timesteps where it fails"
             )
         return total
+
+    def moment_at(
+        self, x: Tensor, t: Int[np.ndarray, " N"], rng: np.random.Generator, dtype: torch.dtype
+    ) -> Float[np.ndarray, "r r"]:
+        """The summed moment of fresh networks at (x_i, t_i)."""
+        try:
+            h, a = self.ensemble.evaluate(x, t, rng, dtype)
+        except NoLastLayer as why:
+            raise NetworkError(f"{self.plan.network}: {why}; use --estimator naive") from why
+        if a is not None:
+            self._check_constant(Readings(h, a), x)
+        if self.random is not None:
+            h = self.random.outputs(h, rng)
+
+        def weighted(values: Tensor, root: Float[np.ndarray, " N"]) -> Tensor:
+            factor = torch.from_numpy(root).to(values.device, values.dtype)
+            return values * factor.view(-1, *(1,) * (values.ndim - 1))
+
+        root = np.sqrt(self.weights[t])
+        constant = weighted(a, root) if a is not None and self.plan.readout.constant else None
+        moment = self.plan.readout.moment(weighted(h, root * self.scales[t]), constant)
+        return moment.cpu().numpy()
+
+    def _check_constant(self, readings: Readings, x: Tensor) -> None:
+        """The constant part must be what it was found to be when the family was looked at."""
+        readout, a = self.plan.readout, readings.a
+        if readout.constant or a is None or not bool(a.any()):
+            return
+        if readout.floor:
+            flat, own = a.double().flatten(1), x.to(a.device).double().flatten(1)
+            ratio = (flat * own).sum(1) / own.square().sum(1)
+            rest = (flat - ratio[:, None] * own).abs().max()
+            if float(rest) <= 1e-3 * float(flat.abs().max()):
+                return
+        raise NetworkError(
+            f"{self.plan.network} adds something to its last layer's output only sometimes: "
+            "use --estimator naive"
+        )
 
 
 def prepare(
@@ -97,36 +150,46 @@ def prepare(
     timesteps: tuple[int, int] | None,
     seed: int,
     device: str,
+    zero_output: str,
 ) -> Source:
     """Check the family and settle how it is sampled; the precision is chosen later."""
-    if estimator not in ESTIMATORS:
-        known = ", ".join(ESTIMATORS)
-        raise InputError(f"unknown estimator {estimator!r}: expected one of {known}")
+    for what, value, known in (
+        ("estimator", estimator, ESTIMATORS),
+        ("policy for zero outputs", zero_output, POLICIES),
+    ):
+        if value not in known:
+            raise InputError(f"unknown {what} {value!r}: expected one of {', '.join(known)}")
     if seed < 0:
         raise InputError(f"a seed is a non-negative integer, got {seed}")
     span = timestep_range(timesteps, family.schedule)
     probabilities, weights = timestep_distribution(family.schedule, span, weighting)
     target = usable_device(device)
-    member, declared = check_family(family, probe, seed)
+    checked = check_family(family, probe, seed, zero_output)
+    members, declared = checked.members, checked.declared
+    family = members.family
     integrated = estimator == "integrated"
-    exact, scale, proposal = None, 1.0, probabilities
-    if integrated:
-        if declared:
-            exact = closed_form_factor(declared, probe, family.schedule, probabilities, weights)
+    exact = None
+    if integrated and declared:
+        exact = closed_form_factor(declared, probe, family.schedule, probabilities, weights)
+    rng = np.random.default_rng([seed, 4])
+    if not integrated:
+        reading = _naive_reading(members, weights)
+    elif declared:
         # Drawn in proportion to the weight, which then is the constant c = E_t[w_t].
         constant = float(probabilities @ weights)
-        scale, proposal = (
-            (1.0 if exact is not None else constant),
-            probabilities * weights / constant,
-        )
+        reading = _declared_reading(declared, constant, exact is not None, family.schedule.steps)
+    else:
+        reading = read_foreign(members, probe, probabilities * weights, rng)
+    tail = reading.tail
+    proposal = probabilities
+    if integrated:
+        proposal = probabilities * weights * tail.proposal / tail.total
         weights = np.ones_like(weights)
-    readout = sampled(family.shape)
-    if integrated and declared:
-        readout = _readout(declared, exact is not None)
-    ensemble = _ensemble(family, declared, readout, target)
+        weights[proposal > 0] = 1 / tail.proposal[proposal > 0]
+    ensemble = _ensemble(members, declared, reading, probe, target, rng, integrated)
     plan = Plan(
         network=family.name,
-        fingerprint=family.fingerprint(member),
+        fingerprint=family.fingerprint(members.networks[0]),
         shape=family.shape,
         schedule=family.schedule.kind,
         steps=family.schedule.steps,
@@ -136,24 +199,52 @@ def prepare(
         timesteps=span,
         seed=seed,
         batch=ensemble.chunk,
-        readout=readout,
-        scale=scale,
+        readout=reading.readout,
+        scale=1.0 if exact is not None else tail.total,
         precision=None,
         symmetries=declared.symmetries if integrated and declared and probe.shift_free else (),
         versions=software_versions(),
+        zero_output=zero_output if checked.redrawn else "explain",
+        redrawn=checked.redrawn,
+        drawn=isinstance(ensemble, DrawnEnsemble),
+        note=reading.note,
     )
-    return Source(plan, family, probe, ensemble, proposal, weights, exact)
+    return Source(
+        plan, family, probe, ensemble, proposal, weights, tail.scales, reading.random, exact
+    )
 
 
-def _readout(member: ScoreNetwork, exact: bool) -> ReadOut:
+def _naive_reading(members: Members, weights: Float[np.ndarray, " T"]) -> Reading:
+    ones = np.ones_like(weights)
+    return Reading(sampled(members.family.shape), Tail(ones, ones, 1.0), None, None, "")
+
+
+def _declared_reading(member: ScoreNetwork, total: float, exact: bool, steps: int) -> Reading:
+    """Our networks predict noise: the tail is the identity."""
     found = readout_of(member)
     # A closed form is its own factor: of the read-out only the structure remains.
-    return ReadOut(found.kind, found.shape, patch=found.patch) if exact else found
+    readout = ReadOut(found.kind, found.shape, patch=found.patch) if exact else found
+    ones = np.ones(steps)
+    return Reading(readout, Tail(ones, ones, total), None, None, "")
 
 
 def _ensemble(
-    family: ScoreFamily, declared: ScoreNetwork | None, readout: ReadOut, device: torch.device
+    members: Members,
+    declared: ScoreNetwork | None,
+    reading: Reading,
+    probe: Probe,
+    device: torch.device,
+    rng: np.random.Generator,
+    integrated: bool,
 ) -> Ensemble:
-    if declared is None:
-        return BuiltEnsemble(family, device)
-    return DrawnEnsemble(declared, "forward" if readout.kind == "sampled" else "features", device)
+    if declared is not None:
+        known = declared.distributions()
+        if reading.readout.kind == "sampled":
+            return DrawnEnsemble(Outputs(declared), known, device)
+        own = {n: d for n, d in known.items() if not n.startswith("head.")}
+        return DrawnEnsemble(Features(declared), own, device)
+    layer = reading.layer
+    reader = Outputs if layer is None else partial(Traced, index=layer.index)
+    built = BuiltEnsemble(members.family, device, reader, members.size)
+    drawn = drawn_ensemble(members, built, layer, probe, rng) if integrated else None
+    return drawn or built

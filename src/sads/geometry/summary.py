@@ -21,6 +21,10 @@ def summary(geometry: Geometry) -> dict[str, Any]:
         "finished": geometry.state.finished,
         "seconds": geometry.state.seconds,
         "structure": geometry.structure.kind,
+        "readout": plan.readout.kind,
+        "readout_note": plan.note,
+        "zero_output": plan.zero_output,
+        "redrawn": list(plan.redrawn),
         "precision": "float64" if plan.precision is None else plan.precision.features,
         "precision_check": None if plan.precision is None else plan.precision.difference,
         "symmetries": list(geometry.symmetries),
@@ -62,6 +66,12 @@ def sentences(geometry: Geometry) -> list[str]:
     values = spectrum.eigenvalues
     shape = "x".join(map(str, plan.shape))
     said = [f"{plan.network} on {shape}, probe {plan.probe}: {_how(geometry)}."]
+    if plan.redrawn:
+        shown = ", ".join(plan.redrawn[:3]) + (", ..." if len(plan.redrawn) > 3 else "")
+        said.append(f"It outputs zero at initialisation; redrawn for this estimate: {shown}.")
+    if plan.note:
+        how = "random last layers" if plan.readout.kind == "random" else "plain outputs"
+        said.append(f"Estimated from {how}: {plan.note}.")
     null = sum(band.width for band in spectrum.bands if band.null)
     if not geometry.state.finished:
         said.append("The run is not finished: the same command goes on with it.")

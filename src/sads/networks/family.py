@@ -3,18 +3,18 @@
 import hashlib
 import json
 import math
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
 
 from ..errors import InputError
 from ..schedule import Schedule
+from .adapters.calls import adapt
 from .base import ScoreNetwork
-
-_GLOBAL_STATE = threading.Lock()  # torch's generator is one for all threads
+from .isolation import seeded
 
 
 @dataclass(frozen=True)
@@ -26,31 +26,27 @@ class Training:
     learning_rate: float = 1e-4
 
 
-def seeded(factory: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """What a factory makes from a seed; the global random state is as before afterwards."""
-    with _GLOBAL_STATE, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return factory()
-
-
 @dataclass(frozen=True)
 class ScoreFamily:
     """Networks that differ only in their initialisation.
 
     Args:
-        factory: a callable without arguments that returns a fresh module; its
-            `forward(x, t)` predicts the noise in x (N, *shape) at timesteps t (N,).
+        factory: a callable without arguments that returns a fresh module; its `forward(x, t)`
+            takes x (N, *shape) and timesteps t (N,); see `adapters` for the variants of it.
         shape: shape of one sample: (C, H, W), (C, length) or (D,).
         schedule: the noise schedule the networks are meant for.
         name: how the family is called in reports.
         training: how its networks are trained unless told otherwise.
+        prediction: what they predict: `eps`, `v` or `x0`; by default x0 for modules that take
+            `sigma`, else eps.
     """
 
-    factory: Callable[[], nn.Module]
+    factory: Callable[[], Any]
     shape: tuple[int, ...]
     schedule: Schedule = field(default_factory=Schedule)
     name: str = "network"
     training: Training = Training()
+    prediction: str | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.factory):
@@ -58,6 +54,14 @@ class ScoreFamily:
             raise InputError(f"a score family needs a callable that makes networks, got {kind}")
         if not self.shape or any(not isinstance(n, int) or n < 1 for n in self.shape):
             raise InputError(f"a shape is a tuple of positive integers, got {self.shape!r}")
+
+    def member(self, seed: int) -> nn.Module:
+        """A fresh network that predicts noise, a function of the seed alone."""
+        return seeded(self.build, seed)
+
+    def build(self) -> nn.Module:
+        """A fresh network that predicts noise, drawn from the global generators."""
+        return adapt(self.factory(), self.name, self.schedule, self.prediction)
 
     def fingerprint(self, member: nn.Module) -> str:
         """Digest of the parameters of a member, how they start, and what it does with them.
@@ -75,7 +79,7 @@ class ScoreFamily:
         """Norm and mean of a seeded member's output at a fixed input, to three digits."""
         x = torch.linspace(-1, 1, self.size).view(1, *self.shape)
         with torch.inference_mode():
-            output = seeded(self.factory, 0).eval()(x, torch.tensor([1])).double()
+            output = self.member(0).eval()(x, torch.tensor([1])).double()
         return [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
 
     @property

@@ -16,7 +16,8 @@ from ..schedule import Schedule
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
-from .family import ScoreFamily, Training, seeded
+from .family import ScoreFamily, Training
+from .isolation import seeded
 from .linear import Linear
 from .mlp import MLP
 from .ssm import SSM

@@ -1,4 +1,8 @@
-"""Strings to networks: `PRESET[,field=value...]`, `FILE.py:factory`, `package.module:factory`."""
+"""Strings to networks.
+
+`PRESET[,field=value...]`, `FILE.py:factory`, `package.module:factory` or `diffusers:FILE.json`; the
+last three take one field, `prediction=eps|v|x0`.
+"""
 
 import importlib
 import importlib.util
@@ -10,10 +14,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..errors import InputError, brief
+from torch import nn
+
+from ..errors import InputError, SadsError, brief
 from ..networks import PRESETS, ScoreFamily, preset_family
+from ..networks.adapters import PREDICTIONS
+from ..networks.adapters.diffusers import diffusers_family
+from ..networks.isolation import global_state_kept, time_limit
 from ..schedule import Schedule
 from .grammar import convert, split_fields
+
+IMPORT_SECONDS = 60.0
 
 
 def parse_network(
@@ -26,9 +37,7 @@ def parse_network(
     """
     name, fields = split_fields(text)
     if ":" in name:
-        if fields:
-            raise InputError(f"{text!r}: a factory takes no fields; set them in the factory itself")
-        return _foreign(name, shape, schedule)
+        return _foreign(text, shape, schedule)
     if name not in PRESETS:
         return preset_family(name)  # which says what is known
     types = {
@@ -43,19 +52,34 @@ def parse_network(
     return preset_family(name, shape=shape, schedule=schedule, **values)
 
 
-def _foreign(name: str, shape: tuple[int, ...] | None, schedule: Schedule | None) -> ScoreFamily:
+def _foreign(text: str, shape: tuple[int, ...] | None, schedule: Schedule | None) -> ScoreFamily:
+    name, fields = split_fields(text)
+    prediction = fields.pop("prediction", None)
+    if fields:
+        raise InputError(
+            f"{text!r}: a factory takes no fields but prediction; set {', '.join(fields)} in the "
+            "factory itself"
+        )
+    if prediction is not None and prediction not in PREDICTIONS:
+        known = ", ".join(PREDICTIONS)
+        raise InputError(f"unknown prediction {prediction!r}: expected one of {known}")
     where, _, attribute = name.rpartition(":")
+    if where == "diffusers" and attribute.endswith(".json"):
+        return diffusers_family(
+            Path(attribute), shape=shape, schedule=schedule, prediction=prediction, name=text
+        )
     factory = find_factory(where, attribute)
     if shape is None:
         raise InputError(
             f"{name} does not say its shape: pass --shape, for example --shape 1x16x16"
         )
-    return ScoreFamily(factory, shape, schedule or Schedule(), name)
+    return ScoreFamily(factory, shape, schedule or Schedule(), text, prediction=prediction)
 
 
 def find_factory(where: str, attribute: str) -> Callable[[], Any]:
     """The callable `attribute` of a Python file or module."""
     module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    name = f"{where}:{attribute}"
     if not hasattr(module, attribute):
         close = get_close_matches(
             attribute, [n for n in vars(module) if not n.startswith("_")], n=3
@@ -64,15 +88,39 @@ def find_factory(where: str, attribute: str) -> Callable[[], Any]:
         raise InputError(f"{where} has no {attribute!r}{hint}")
     factory = getattr(module, attribute)
     if not callable(factory):
+        raise InputError(f"{name} is not callable: name a function that makes a network")
+    if isinstance(factory, type) and issubclass(factory, nn.Module):
         raise InputError(
-            f"{where}:{attribute} is not callable: name a function that makes a network"
+            f"{name} is a class, not a factory: write a function without arguments that returns "
+            f"{attribute}(...), and name that"
+        )
+    if isinstance(factory, nn.Module):
+        raise InputError(
+            f"{name} is one network, not a factory: write a function without arguments that makes "
+            "a fresh one"
+        )
+    if needed := _required(factory):
+        raise InputError(
+            f"{name} needs arguments ({', '.join(needed)}): write a function without arguments "
+            "that calls it, and name that"
         )
     return factory
 
 
+def _required(factory: Callable[..., Any]) -> list[str]:
+    """Names of the arguments that a callable cannot do without."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):  # built-in callables may not tell
+        return []
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
+
+
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise InputError(f"no such file: {path}")
+        near = get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
+        raise InputError(f"no such file: {path}" + (f"; did you mean {near[0]}?" if near else ""))
     spec = importlib.util.spec_from_file_location(f"sads_user_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} cannot be imported as Python")
@@ -87,6 +135,9 @@ def _load_module(name: str) -> ModuleType:
 
 def _run(load: Callable[[], ModuleType], name: str) -> ModuleType:
     try:
-        return load()
-    except Exception as error:
+        with global_state_kept(), time_limit(IMPORT_SECONDS, f"importing {name}"):
+            return load()
+    except SadsError:
+        raise
+    except (Exception, SystemExit) as error:
         raise InputError(f"{name} cannot be imported ({brief(error)})") from error

@@ -1,0 +1,36 @@
+"""`sads doctor`: what is wrong with a network."""
+
+import json as jsonlib
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def doctor(
+    network: str,
+    *,
+    shape: str | None = None,
+    networks: int | None = None,
+    seed: int = 0,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Say what is wrong with an architecture, before anyone trains it.
+
+    Example: `sads doctor iddpm-16`
+
+    Args:
+        network: a preset with optional fields, `FILE.py:factory`, `package.module:factory` or
+            `diffusers:FILE.json`.
+        shape: shape of one sample, CxHxW; presets have their own.
+        networks: untrained networks behind each of the two geometries that are looked at.
+        seed: of all random draws.
+        json: print the result as one JSON object.
+    """
+    from .. import api
+    from ..doctor.words import sentences
+    from .progress import waiting
+
+    with waiting(f"examining {network}"):
+        found = api.diagnose(network, shape=shape, networks=networks, seed=seed)
+    print(jsonlib.dumps(asdict(found)) if json else "\n".join(sentences(found)))

@@ -1,0 +1,26 @@
+"""One thing that was found about an architecture."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding.
+
+    Attributes:
+        code: its name, the same for all networks.
+        severity: `error` (it cannot work), `warning` (it probably is not meant), `note`.
+        evidence: what was measured.
+        meaning: what follows for the network.
+        suggestion: what to change.
+    """
+
+    code: str
+    severity: Severity
+    evidence: str
+    meaning: str
+    suggestion: str

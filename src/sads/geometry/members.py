@@ -1,0 +1,50 @@
+"""A few networks of a family, and what is known of how they start."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ..networks import ScoreFamily
+from ..networks.initialisation import Constant, Distribution, Uniform
+
+
+@dataclass(frozen=True)
+class Members:
+    """A few networks of a family.
+
+    Attributes:
+        family: the family.
+        networks: at least two of its networks, in eval mode, without gradients.
+        known: the initial distribution of each parameter, None where it is not known.
+    """
+
+    family: ScoreFamily
+    networks: list[nn.Module]
+    known: dict[str, Distribution | None]
+
+    @property
+    def size(self) -> int:
+        """Bytes of one network's parameters."""
+        return sum(p.numel() * p.element_size() for p in self.networks[0].parameters())
+
+
+def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) -> bool:
+    """Whether parameters look drawn from their distributions, by range and variance."""
+    for name, expected in declared.items():
+        values = torch.cat([m.get_parameter(name).detach().flatten() for m in networks]).double()
+        if isinstance(expected, Constant):
+            if bool((values != expected.value).any()):
+                return False
+            continue
+        if bool((values == values[0]).all()) and len(values) > 1:
+            return False
+        if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:
+            return False
+        # A sample variance spreads by sqrt(2/n) at most; 7 of that are not seen by chance.
+        spread = 7 * math.sqrt(2 / len(values))
+        if spread < 1 and abs(float(values.square().mean()) / expected.variance - 1) > spread:
+            return False
+    return True

@@ -1,0 +1,202 @@
+"""One calling convention for all modules: `forward(x, t)` predicts the noise in x at timestep t.
+
+With x_t = sqrt(abar) x_0 + sqrt(1 - abar) eps, every prediction is an affine map of the noise,
+
+    eps = c_t x_t + s_t output(x_t, t),
+
+| prediction | output                            | c_t              | s_t                        |
+|------------|-----------------------------------|------------------|----------------------------|
+| `eps`      | eps                               | 0                | 1                          |
+| `v`        | sqrt(abar) eps - sqrt(1-abar) x_0 | sqrt(1-abar)     | sqrt(abar)                 |
+| `x0`       | x_0                               | 1 / sqrt(1-abar) | -sqrt(abar) / sqrt(1-abar) |
+
+A module that takes `sigma` instead of a timestep (EDM) sees the variance-exploding process: the
+input x_t / sqrt(abar) at sigma = sqrt((1 - abar) / abar); it returns x_0 unless told otherwise.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...errors import InputError, NetworkError
+from ...schedule import Schedule
+from ..base import ScoreNetwork
+
+PREDICTIONS = ("eps", "v", "x0")
+TIMES = ("t", "timestep", "timesteps", "time", "times", "time_step", "noise_labels", "sigma")
+LABELS = ("y", "class_labels", "class_label", "labels", "label")
+TEXT = "encoder_hidden_states"
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a module wants to be called.
+
+    Attributes:
+        time: keyword of the timestep; None where it is the second positional argument.
+        sigma: whether it takes noise levels of the variance-exploding process.
+        label: keyword of the class label and the label to pass; None without one.
+        text_width: width of the zero text embedding; None without one.
+    """
+
+    time: str | None
+    sigma: bool
+    label: tuple[str, int] | None
+    text_width: int | None
+
+
+class Adapted(nn.Module):
+    """A module under the convention of this package.
+
+    Args:
+        network: the module.
+        convention: how it is called.
+        prediction: what it predicts, one of `PREDICTIONS`.
+        schedule: the noise schedule that converts its prediction.
+    """
+
+    def __init__(
+        self, network: nn.Module, convention: Convention, prediction: str, schedule: Schedule
+    ):
+        super().__init__()
+        self.network = network
+        self.convention = convention
+        self.prediction = prediction
+        constant, scale = conversion(prediction, schedule)
+        tables = {"constant": constant, "scale": scale}
+        if convention.sigma:
+            tables["sigma"] = np.sqrt((1 - schedule.abar) / schedule.abar)
+            tables["input_scale"] = 1 / np.sqrt(schedule.abar)
+        for name, table in tables.items():
+            self.register_buffer(name, torch.from_numpy(table).float(), persistent=False)
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """Predicted noise (N, *shape) for x (N, *shape) at integer timesteps t (N,)."""
+        output = first_channels(tensor_in(self._call(x, t)), x)
+        if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
+            return output  # what has another shape is reported by who asked
+        return self._at("constant", t, x) * x + self._at("scale", t, x) * output
+
+    def _call(self, x: Tensor, t: Tensor) -> Any:
+        how, named = self.convention, self._conditions(x)
+        if how.sigma:
+            x, t = self._at("input_scale", t, x) * x, self.get_buffer("sigma")[t]
+        if how.time is None:
+            return self.network(x, t, **named)
+        return self.network(x, **{how.time: t}, **named)
+
+    def _conditions(self, x: Tensor) -> dict[str, Tensor]:
+        named = {}
+        if self.convention.label is not None:
+            name, label = self.convention.label
+            named[name] = torch.full((len(x),), label, dtype=torch.long, device=x.device)
+        if self.convention.text_width is not None:
+            # Attention over equal tokens does not see how many there are: one is enough.
+            named[TEXT] = x.new_zeros(len(x), 1, self.convention.text_width)
+        return named
+
+    def _at(self, table: str, t: Tensor, x: Tensor) -> Tensor:
+        return self.get_buffer(table)[t].view(-1, *(1,) * (x.ndim - 1))
+
+
+def adapt(
+    network: object, name: str, schedule: Schedule, prediction: str | None = None
+) -> nn.Module:
+    """A module as a noise predictor; those of this package are so already.
+
+    Raises:
+        NetworkError: for something that is not a module.
+        InputError: for an unknown prediction.
+    """
+    if prediction is not None and prediction not in PREDICTIONS:
+        known = ", ".join(PREDICTIONS)
+        raise InputError(f"unknown prediction {prediction!r}: expected one of {known}")
+    if not isinstance(network, nn.Module):
+        what = f"the class {network.__name__}" if isinstance(network, type) else "a "
+        what += "" if isinstance(network, type) else type(network).__name__
+        raise NetworkError(f"the factory of {name} must return a torch module, got {what}")
+    if isinstance(network, (ScoreNetwork, Adapted)) and prediction in (None, "eps"):
+        return network
+    convention = convention_of(network)
+    default = "x0" if convention.sigma else "eps"
+    return Adapted(network, convention, prediction or default, schedule)
+
+
+def convention_of(network: nn.Module) -> Convention:
+    """How a module wants to be called, from the signature of its `forward`."""
+    parameters = inspect.signature(network.forward).parameters
+    named = {n: p for n, p in parameters.items() if p.kind is not p.POSITIONAL_ONLY}
+    time = next((n for n in list(named) if n in TIMES and n != next(iter(parameters))), None)
+    return Convention(time, time == "sigma", _label(network, named), _text_width(network, named))
+
+
+def _label(
+    network: nn.Module, parameters: Mapping[str, inspect.Parameter]
+) -> tuple[str, int] | None:
+    """The label argument and the label to pass.
+
+    The null label is the last row of the table of labels. A table without a null label starts with
+    independent, identically distributed rows: then one label is as good as another.
+    """
+    name = next((n for n in parameters if n in LABELS), None)
+    if name is None:
+        return None
+    rows = [
+        module.num_embeddings
+        for path, module in network.named_modules()
+        if isinstance(module, nn.Embedding)
+        and any(word in path.lower() for word in ("label", "class", "y_emb"))
+    ]
+    if rows:
+        return name, max(rows) - 1
+    if parameters[name].default is inspect.Parameter.empty:
+        return name, int(getattr(network, "num_classes", 0) or 0)
+    return None
+
+
+def _text_width(network: nn.Module, parameters: Mapping[str, inspect.Parameter]) -> int | None:
+    """Width of the text embedding that a diffusers model attends to."""
+    config = getattr(network, "config", None)
+    if TEXT not in parameters or not isinstance(config, Mapping):
+        return None
+    for key in ("encoder_hid_dim", "caption_channels", "cross_attention_dim"):
+        width = config.get(key)
+        if width is not None:
+            return int(width[0] if isinstance(width, (tuple, list)) else width)
+    return None
+
+
+def conversion(prediction: str, schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
+    """c_t and s_t of the module docstring, each of shape (T,)."""
+    abar = schedule.abar
+    if prediction == "v":
+        return np.sqrt(1 - abar), np.sqrt(abar)
+    if prediction == "x0":
+        return 1 / np.sqrt(1 - abar), -np.sqrt(abar / (1 - abar))
+    return np.zeros_like(abar), np.ones_like(abar)
+
+
+def tensor_in(output: Any) -> Any:
+    """The tensor in an output object: `.sample`, the key `sample`, or the first of a tuple."""
+    if isinstance(output, Tensor):
+        return output
+    if isinstance(output, Mapping) and "sample" in output:
+        return output["sample"]
+    if (sample := getattr(output, "sample", None)) is not None:
+        return sample
+    if isinstance(output, (tuple, list)) and output:
+        return tensor_in(output[0])
+    return output
+
+
+def first_channels(output: Any, x: Tensor) -> Any:
+    """Without the second half of the channels, where a module also predicts variances."""
+    if not isinstance(output, Tensor) or output.ndim != x.ndim or output.shape[0] != x.shape[0]:
+        return output
+    twice = output.shape[1] == 2 * x.shape[1] and output.shape[2:] == x.shape[2:]
+    return output[:, : x.shape[1]] if twice else output

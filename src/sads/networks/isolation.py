@@ -1,0 +1,89 @@
+"""Other people's code, kept from disturbing ours and from being disturbed by the global state.
+
+A factory draws from torch's, NumPy's and Python's global generators. Here they are seeded before it
+runs and put back afterwards. A factory that seeds them itself would make the same network every
+time, so the seeding functions do nothing while it runs.
+"""
+
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from ..errors import InputError
+
+Result = TypeVar("Result")
+
+# The generators are one for all threads; while one draws from them the others wait.
+_GLOBAL_STATE = threading.RLock()
+_SEEDING: tuple[tuple[Any, str], ...] = (
+    (torch, "manual_seed"),
+    (torch.random, "manual_seed"),
+    (torch, "seed"),
+    (torch, "set_rng_state"),
+    (np.random, "seed"),
+    (random, "seed"),
+)
+
+
+@contextmanager
+def global_state_kept() -> Iterator[None]:
+    """The global generators are afterwards as they were before."""
+    # Legacy NumPy state: other people's code may still draw from it.
+    with _GLOBAL_STATE:
+        python, legacy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        with _GLOBAL_STATE:
+            random.setstate(python)
+            np.random.set_state(legacy)  # noqa: NPY002
+            torch.set_rng_state(of_torch)
+
+
+def seeded(run: Callable[[], Result], seed: int) -> Result:
+    """What a callable returns when the global generators start from a seed, whatever it does."""
+    with _GLOBAL_STATE, global_state_kept():
+        torch.default_generator.manual_seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        random.seed(seed)
+        with _seeding_disabled():
+            return run()
+
+
+@contextmanager
+def _seeding_disabled() -> Iterator[None]:
+    kept = [(owner, name, getattr(owner, name)) for owner, name in _SEEDING]
+    try:
+        for owner, name, _ in kept:
+            setattr(owner, name, lambda *args, **kwargs: torch.default_generator)
+        yield
+    finally:
+        for owner, name, original in kept:
+            setattr(owner, name, original)
+
+
+@contextmanager
+def time_limit(seconds: float, what: str) -> Iterator[None]:
+    """Stop Python code that takes longer; without effect outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise InputError(
+            f"{what} did not finish within {seconds:g} s: move work and waiting into the factory"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,118 @@
+"""A module's forward pass, watched: every linear map and convolution it calls, by number.
+
+The output of a call can be replaced by chosen values. With zero in the place of u = W h + b, the
+network's output is what does not come from that layer, and h is what the layer reads.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+LINEAR = F.linear
+CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
+TRANSPOSED = (torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d)
+WATCHED = frozenset((LINEAR, *CONVOLUTIONS, *TRANSPOSED))
+_ARGUMENTS = (
+    ("input", "weight", "bias", "stride", "padding", "dilation", "groups"),
+    ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"),
+)
+
+
+@dataclass
+class Call:
+    """One call of a linear map or convolution: u = function(h, weight, bias, **options)."""
+
+    function: Callable[..., Tensor]
+    h: Tensor
+    weight: Tensor
+    bias: Tensor | None
+    options: dict[str, Any]
+    u: Tensor
+
+
+class NoLastLayer(Exception):  # noqa: N818 - not an error: the network is sampled instead
+    """Why the last layer cannot be integrated."""
+
+
+class _Watch(TorchFunctionMode):
+    """Numbers the watched calls and hands them to a function that may replace their output."""
+
+    def __init__(self, see: Callable[[int, Call], Tensor]):
+        super().__init__()
+        self.see = see
+        self.count = 0
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func not in WATCHED:
+            return result
+        index, self.count = self.count, self.count + 1
+        given = dict(zip(_ARGUMENTS[func in TRANSPOSED], args, strict=False)) | kwargs
+        h, weight, bias = given.pop("input"), given.pop("weight"), given.pop("bias", None)
+        call = Call(func, h, weight, bias, given, result)
+        return self.see(index, call)
+
+
+def count_calls(network: nn.Module, x: Tensor, t: Tensor) -> int:
+    """Watched calls of one forward pass; nothing of them is kept."""
+    with _Watch(lambda index, call: call.u) as watch:
+        network(x, t)
+    return watch.count
+
+
+def read(
+    network: nn.Module,
+    x: Tensor,
+    t: Tensor,
+    index: int,
+    u: Callable[[Tensor], Tensor] = torch.zeros_like,
+) -> tuple[Tensor, Call]:
+    """The output with u(its own value) in the place of a call's output, and the call.
+
+    With the default, zero, the output is the constant part a(x, t).
+    """
+    seen: list[Call] = []
+
+    def see(number: int, call: Call) -> Tensor:
+        if number != index:
+            return call.u
+        seen.append(call)
+        return u(call.u)
+
+    with _Watch(see):
+        output = network(x, t)
+    if not seen:
+        raise NoLastLayer("the layers that are called change from pass to pass")
+    return output, seen[0]
+
+
+def features(call: Call) -> Tensor:
+    """The features h of one sample: (C, *S) for a convolution, (T, width) for a linear map."""
+    if call.function is LINEAR:
+        return call.h.reshape(-1, call.h.shape[-1])
+    return call.h[0]
+
+
+class Traced(nn.Module):
+    """A network read before its last layer: (h, a) of one sample; runs under `vmap`."""
+
+    def __init__(self, network: nn.Module, index: int):
+        super().__init__()
+        self.network = network
+        self.index = index
+
+    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        constant, call = read(self.network, x, t, self.index)
+        return features(call)[None], constant

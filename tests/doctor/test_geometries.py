@@ -1,0 +1,137 @@
+"""Every finding about geometries, with the defect planted and without it."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from scipy.fft import dctn
+from torch import nn
+
+import sads
+from sads.doctor import diagnose
+from sads.doctor.geometries import (
+    asymmetric,
+    ill_conditioned,
+    low_frequency_heavy,
+    low_frequency_share,
+    null_space,
+    probe_sensitive,
+)
+from sads.errors import NetworkError
+from sads.networks import ScoreFamily
+from tests.alignment.geometries import geometry_with
+from tests.doctor.patients import SHAPE, family
+
+
+@cache
+def geometry(defect: str = "", probe: str = "zero", networks: int = 192):
+    return sads.estimate_geometry(family(defect), probe=probe, networks=networks)
+
+
+def found(check, *geometries) -> list[str]:
+    return [f.code for f in check(*geometries)]
+
+
+def test_flips():
+    assert found(asymmetric, geometry("lopsided")) == ["asymmetric"]
+    assert found(asymmetric, geometry()) == []
+    assert found(asymmetric, sads.estimate_geometry("iddpm-16", networks=480)) == ["asymmetric"]
+    area = sads.estimate_geometry("iddpm-16,resampling=area", networks=480)
+    assert found(asymmetric, area) == []
+
+
+def test_null_space():
+    narrow = geometry("narrow")
+    (one,) = null_space(narrow)
+    assert one.code == "null-space"
+    assert one.evidence.startswith("60 of 64")
+    assert found(null_space, geometry()) == []
+
+
+def test_low_frequencies():
+    assert found(low_frequency_heavy, geometry("smooth")) == ["low-frequency-heavy"]
+    assert found(low_frequency_heavy, geometry_with(np.eye(64), SHAPE)) == []
+
+
+@pytest.mark.parametrize("kind", ["dense", "channels"])
+def test_low_frequency_share_is_the_energy_on_the_lowest_frequencies(kind):
+    """256 draws: the estimate's relative error is about 5 %, the bound is four of these."""
+    rng = np.random.default_rng(0)
+    vectors = np.linalg.qr(rng.normal(size=(36, 36)))[0]
+    factor = (vectors * np.exp(-3 * rng.random(36))) @ vectors.T
+    basis = dctn(np.eye(36).reshape(36, 6, 6), axes=(1, 2), norm="ortho").reshape(36, 36)
+    energy = np.einsum("ik,ij,jk->k", basis, factor, basis)
+    rows, columns = np.divmod(np.arange(36), 6)
+    order = np.argsort(np.hypot(rows / 6, columns / 6), kind="stable")
+    expected = energy[order[:4]].sum() / energy.sum()
+    assert low_frequency_share(geometry_with(factor, (1, 6, 6), kind)) == pytest.approx(
+        expected, rel=0.2
+    )
+
+
+def test_probes():
+    assert found(probe_sensitive, geometry(), geometry()) == []
+    assert found(probe_sensitive, geometry("padded"), geometry("padded", "gaussian:1")) == [
+        "probe-sensitive"
+    ]
+
+
+class Stack(nn.Module):
+    """Norms of a constant, one behind the other; at x = 0 each multiplies rounding by 316."""
+
+    def __init__(self, norms: int):
+        super().__init__()
+        self.convs = nn.ModuleList(
+            nn.Conv2d(1 if i == 0 else 8, 8, 3, padding=1, padding_mode="circular")
+            for i in range(norms + 1)
+        )
+        self.norms = nn.ModuleList(nn.GroupNorm(8, 8) for _ in range(norms))
+        self.place = nn.Parameter(1e-9 * torch.randn(8, 8, 8))
+        self.head = nn.Conv2d(8, 1, 3, padding=1)
+
+    def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+        h = self.convs[0](x) + self.place.to(x)
+        for conv, norm in zip(self.convs[1:], self.norms, strict=True):
+            h = torch.nn.functional.silu(conv(norm(h)))
+        return self.head(h)
+
+
+def test_rounding_at_the_probe():
+    bad = sads.estimate_geometry(ScoreFamily(lambda: Stack(5), SHAPE, name="stack"), networks=48)
+    assert found(ill_conditioned, bad) == ["ill-conditioned-probe"]
+    assert found(ill_conditioned, geometry(networks=48)) == []
+
+
+def test_all_together_most_severe_first():
+    one = diagnose(family("zero head"), networks=120)
+    assert one.findings[0].code == "zero-output"
+    order = [("error", "warning", "note").index(f.severity) for f in one.findings]
+    assert order == sorted(order)
+    assert all(f.evidence and f.meaning and f.suggestion for f in one.findings)
+    assert one.networks == 120
+
+
+class Unbiased(nn.Module):
+    """Nothing at x = 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Conv2d(1, 1, 3, padding=1, bias=False)
+
+    def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+        return self.head(x) * (1 + t.to(x.dtype).view(-1, 1, 1, 1))
+
+
+def test_a_network_that_is_silent_at_zero_is_examined_elsewhere():
+    one = diagnose(ScoreFamily(Unbiased, SHAPE, name="unbiased"), networks=120)
+    assert any("x = 0" in what for what in one.skipped)
+
+
+def test_a_network_that_fails_is_an_error():
+    class Broken(nn.Module):
+        def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+            raise RuntimeError("broken on purpose")
+
+    with pytest.raises(NetworkError, match=r"broken on purpose"):
+        diagnose(ScoreFamily(Broken, SHAPE, name="broken"))

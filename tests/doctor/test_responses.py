@@ -1,0 +1,129 @@
+"""Every finding about single networks, with the defect planted and without it."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import sads
+from sads.doctor.patient import admit, perturbed
+from sads.doctor.responses import RESPONSES, padding_only, time_blind
+from sads.doctor.saturation import most_saturated
+from tests.doctor.patients import family
+
+
+def codes(defect: str) -> set[str]:
+    patient = admit(family(defect))
+    return {found.code for check in RESPONSES for found in check(patient)}
+
+
+def test_a_healthy_network_has_no_findings():
+    assert codes("") == set()
+
+
+@pytest.mark.parametrize(
+    ("defect", "code"),
+    [
+        ("zero head", "zero-output"),
+        ("input unused", "input-blind"),
+        ("blind to time", "time-blind"),
+        ("starts blind to time", "time-blind-at-init"),
+        ("input normalised", "constant-blind"),
+        ("input centred", "constant-blind"),
+        ("padded", "padding-only"),
+        ("saturated", "saturated"),
+    ],
+)
+def test_a_planted_defect_is_found_and_nothing_else(defect, code):
+    # A norm of every channel on its own removes the image's mean as well as the time.
+    extra = {"constant-blind"} if defect in ("input unused", "blind to time") else set()
+    assert codes(defect) - extra == {code}
+
+
+@pytest.mark.parametrize("defect", ["norm of groups", "tanh"])
+def test_what_looks_like_a_defect_and_is_none(defect):
+    assert codes(defect) == set()
+
+
+def test_the_mean_and_the_amplitude_are_told_apart():
+    def said(defect: str) -> str:
+        patient = admit(family(defect))
+        return " ".join(f.evidence for check in RESPONSES for f in check(patient))
+
+    assert "mean" in said("input centred")
+    assert "amplitude" not in said("input centred")
+    assert "amplitude" in said("input normalised")
+
+
+def test_the_layer_that_zeroes_the_output_is_named():
+    patient = admit(family("zero head"))
+    assert patient.silence is not None
+    assert patient.silence.layers == ("head",)
+    (found, *_) = [f for check in RESPONSES for f in check(patient)]
+    assert "head" in found.evidence
+    assert "--zero-output last" in found.suggestion
+
+
+@pytest.mark.parametrize("name", ["iddpm-16", "iddpm-mnist", "iddpm-celeba", "iddpm-cifar10"])
+def test_the_papers_u_nets_are_time_blind(name):
+    found = list(time_blind(admit(sads.network(name))))
+    assert [f.code for f in found] == ["time-blind"]
+    assert "use 8 groups" in found[0].suggestion
+
+
+@pytest.mark.parametrize("name", ["iddpm-16,groups=8", "iddpm-16,channels=64", "mlp", "cnn"])
+def test_others_see_the_time(name):
+    assert list(time_blind(admit(sads.network(name)))) == []
+
+
+def test_a_dit_is_time_blind_at_the_start_only():
+    found = list(time_blind(admit(sads.network("dit-2"))))
+    assert [f.code for f in found] == ["time-blind-at-init"]
+
+
+def test_padding_is_found_although_norms_multiply_rounding():
+    assert [f.code for f in padding_only(admit(sads.network("iddpm-16")))] == ["padding-only"]
+    assert list(padding_only(admit(sads.network("mlp")))) == []
+
+
+def test_examination_leaves_the_network_as_it_was():
+    patient = admit(sads.network("iddpm-16"))
+    before = {n: p.clone() for n, p in patient.start.state_dict().items()}
+    eps = [m.eps for m in patient.start.modules() if isinstance(m, nn.GroupNorm)]
+    for check in RESPONSES:
+        list(check(patient))
+    assert all(torch.equal(before[n], p) for n, p in patient.start.state_dict().items())
+    assert eps == [m.eps for m in patient.start.modules() if isinstance(m, nn.GroupNorm)]
+    modes = {m.padding_mode for m in patient.start.modules() if isinstance(m, nn.Conv2d)}
+    assert modes == {"zeros"}
+
+
+def test_every_parameter_is_moved():
+    network = family("zero head").build()
+    moved = perturbed(network, 0)
+    for name, parameter in network.named_parameters():
+        assert bool((moved.get_parameter(name) != parameter).all()), name
+
+
+@pytest.mark.parametrize(
+    ("function", "scale", "share"),
+    [
+        (torch.tanh, 1e-2, 0.0),
+        (torch.tanh, 1e4, 1.0),
+        (lambda x: x.sigmoid(), 1e4, 1.0),
+        (lambda x: F.hardtanh(x), 1e4, 1.0),
+        (lambda x: x.clamp(-1, 1), 1e-2, 0.0),
+        (lambda x: F.softmax(x, dim=-1), 1e5, 1.0),
+        (lambda x: F.softmax(x, dim=-1), 1e-2, 0.0),
+        (nn.Sigmoid(), 1e-2, 0.0),
+    ],
+)
+def test_saturation_of_functions(function, scale, share):
+    x = scale * torch.linspace(-1, 1, 100).view(10, 10) + 0.5 * scale / 100
+    found = most_saturated(lambda: function(x))
+    assert found is not None
+    assert found.share == pytest.approx(share, abs=0.03)
+
+
+def test_unbounded_functions_do_not_saturate():
+    assert most_saturated(lambda: F.silu(torch.ones(3))) is None

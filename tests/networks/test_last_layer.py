@@ -1,0 +1,196 @@
+"""Which layer is the last one, what follows it, and how its weights start."""
+
+import pytest
+import torch
+from torch import nn
+
+from sads.networks.adapters import adapt
+from sads.networks.last_layer import find_last_layer, last_parameters, scales_at
+from sads.networks.tracing import NoLastLayer, count_calls, read
+from sads.networks.weights import check_moments, check_not_copied, last_layer_variances
+from sads.networks.zero import redrawing
+from sads.schedule import Schedule
+
+from .zoo import AdaLNZero, Conv, Flat, Gained, Labelled, Preconditioned
+
+T = torch.tensor([3, 700])
+
+
+def look(make, shape=(2, 6, 6), prediction=None):
+    networks = [
+        adapt(make(), "mine", Schedule(), prediction).eval().requires_grad_(False) for _ in range(2)
+    ]
+    x = torch.randn(2, *shape, generator=torch.Generator().manual_seed(1))
+    return networks, x, find_last_layer(networks, x, T)
+
+
+FOUND = {
+    "plain": (Conv, (2, 6, 6), "network.out"),
+    "a later layer without effect": (lambda: Conv("head after"), (2, 6, 6), "network.out"),
+    "residual": (lambda: Conv("residual"), (2, 6, 6), "network.out"),
+    "one dimension": (lambda: Conv(dims=1), (2, 9), "network.out"),
+    "flat": (Flat, (12,), "network.outer"),
+    "patches and variances": (lambda: AdaLNZero(zero=False), (1, 8, 8), "network.final"),
+    "labels": (Labelled, (2, 6, 6), "network.out"),
+    "preconditioned": (Preconditioned, (2, 6, 6), "network.model.out"),
+    "normalised weight": (redrawing(Gained, ("out_gain",)), (2, 6, 6), None),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+@pytest.mark.parametrize("prediction", [None, "v", "x0"])
+def test_the_output_is_rebuilt_from_the_last_layer(case, prediction):
+    """Eps = a + s_t u[selection], with u recomputed from the call, at fresh inputs."""
+    make, shape, name = FOUND[case]
+    networks, _, layer = look(make, shape, prediction)
+    assert layer.name == name
+    x, t = torch.randn(2, *shape), torch.tensor([10, 400])
+    scales = scales_at(networks[1], x, t, layer)
+    for i in range(2):
+        one, step = x[i : i + 1], t[i : i + 1]
+        with torch.no_grad():
+            constant, call = read(networks[1], one, step, layer.index)
+            u = call.function(call.h, call.weight, call.bias, **call.options).flatten()
+            expected = constant + scales[i] * u[layer.selection].view(1, *shape)
+            torch.testing.assert_close(
+                networks[1](one, step), expected.float(), rtol=1e-4, atol=1e-5
+            )
+
+
+def test_calls_are_counted_and_a_missing_one_is_told():
+    x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
+    assert count_calls(Conv(), x, t) == 4
+    with pytest.raises(NoLastLayer, match="change from pass to pass"):
+        read(Conv(), x, t, 4)
+
+
+def test_scales_that_vary_with_time_are_noticed():
+    assert look(lambda: Conv("scaled"))[2].varies
+    assert look(Preconditioned)[2].varies
+    assert not look(Conv, prediction="v")[2].varies  # the conversion explains all of it
+
+
+class Tied(Conv):
+    def __init__(self):
+        super().__init__(channels=8)
+        self.out.weight = self.trunk.mix.weight
+
+
+class Gated(Conv):
+    """What follows the last layer depends on parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Parameter(torch.randn(2, 6, 6))
+
+    def forward(self, x, t):
+        return self.gate * super().forward(x, t)
+
+
+class Bare(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(2, 6, 6))
+
+    def forward(self, x, t):
+        return self.weight * x
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "why"),
+    [
+        (lambda: Conv("tanh"), (2, 6, 6), "not an affine function"),
+        (Tied, (8, 6, 6), "used elsewhere"),
+        (Gated, (2, 6, 6), "not the same for all networks"),
+        (Bare, (2, 6, 6), "calls no linear"),
+    ],
+)
+def test_why_a_last_layer_cannot_be_integrated(make, shape, why):
+    with pytest.raises(NoLastLayer, match=why):
+        look(make, shape)
+
+
+def test_a_map_that_mixes_entries_is_no_selection():
+    assert look(lambda: Conv("smooth"))[2].selection is None
+
+
+def test_a_computed_weight_is_traced_to_its_parameters():
+    networks, x, layer = look(redrawing(Gained, ("out_gain",)))
+    found = last_parameters(networks[0], layer.name, x[:1], T[:1], layer.index)
+    assert found == {"network.out_conv.weight", "network.out_gain"}
+
+
+DRAWS = {
+    "default": lambda w: nn.init.kaiming_uniform_(w, a=5**0.5),
+    "xavier": nn.init.xavier_uniform_,
+    "normal": lambda w: nn.init.normal_(w, std=0.02),
+    "truncated": lambda w: nn.init.trunc_normal_(w, std=0.02),
+    "orthogonal": nn.init.orthogonal_,
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_usual_initialisations_pass(name):
+    for seed in range(20):
+        torch.manual_seed(seed)
+        check_moments(torch.stack([DRAWS[name](torch.empty(4, 16, 3, 3)) for _ in range(4)]), "w")
+
+
+BAD = {
+    "a positive mean": lambda w: w.uniform_(0, 1),
+    "a fixed pattern": lambda w: nn.init.dirac_(w) + 0.1 * torch.randn_like(w),
+    "one kernel for all positions": lambda w: torch.randn(4, 16, 1, 1).expand(4, 16, 3, 3),
+    "mirrored kernels": lambda w: _mirror(w),
+    "equal rows": lambda w: torch.randn(1, 16, 3, 3).expand(4, 16, 3, 3),
+    "a louder channel": lambda w: torch.randn_like(w) * torch.ones(4, 1, 1, 1).cumsum(0),
+    "a louder centre": lambda w: torch.randn_like(w) * (1 + 2 * _centre()),
+}
+
+
+def _mirror(w):
+    half = torch.randn_like(w)
+    return half + half.flip(3)
+
+
+def _centre():
+    centre = torch.zeros(3, 3)
+    centre[1, 1] = 1
+    return centre
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_unusual_initialisations_are_noticed(name):
+    torch.manual_seed(0)
+    values = torch.stack([BAD[name](torch.zeros(4, 16, 3, 3)) for _ in range(8)])
+    with pytest.raises(NoLastLayer):
+        check_moments(values, "weights")
+
+
+def test_variances_are_measured_where_the_distribution_is_unknown():
+    torch.manual_seed(0)
+    x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
+    seen = [read(Conv(width=32), x, t, 3)[1] for _ in range(40)]
+    weight, bias = last_layer_variances([_with_bias_of(c, 300) for c in seen], None, None)
+    assert weight == pytest.approx(1 / (3 * 32 * 9), rel=0.05)
+    assert bias == pytest.approx(1 / 3, rel=0.2)
+
+
+def _with_bias_of(call, size):
+    call.bias = torch.rand(size) * 2 - 1
+    return call
+
+
+def test_too_few_biases_are_not_measured():
+    x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
+    seen = [read(Conv(), x, t, 3)[1] for _ in range(4)]
+    with pytest.raises(NoLastLayer, match="too few"):
+        last_layer_variances(seen, None, None)
+
+
+def test_a_copied_weight_is_noticed():
+    network = Conv(channels=8)
+    check_not_copied(network, network.out.weight, {"out.weight"})
+    with torch.no_grad():
+        network.trunk.mix.weight.copy_(network.out.weight)
+    with pytest.raises(NoLastLayer, match=r"repeats that of trunk.mix.weight"):
+        check_not_copied(network, network.out.weight, {"out.weight"})

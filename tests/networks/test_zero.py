@@ -1,0 +1,90 @@
+"""Silent networks: who is to blame, and what redrawing does."""
+
+import pytest
+import torch
+from torch import nn
+
+from sads.networks import DiT, UNet
+from sads.networks.adapters import adapt
+from sads.networks.zero import redrawing, silence_of, zero_layers
+from sads.schedule import Schedule
+
+from .zoo import ADM, AdaLNZero, Conv, Gained, Preconditioned, TwoInARow, ZeroConvs
+
+CASES = {
+    "adaLN-zero": (AdaLNZero, (1, 8, 8), ("final",), ("adaLN", "final")),
+    "adm": (ADM, (2, 6, 6), ("out",), ("out", "branch")),
+    "edm2": (Gained, (2, 6, 6), ("out_gain",), ("out_gain",)),
+    "edm2-preconditioned": (
+        lambda: Preconditioned(Gained()),
+        (2, 6, 6),
+        ("model.out_gain",),
+        ("model.out_gain",),
+    ),
+    "zero convolution": (ZeroConvs, (2, 6, 6), ("zero",), ("zero",)),
+    "two in a row": (TwoInARow, (2, 6, 6), (), ("out", "zero")),
+    "our U-Net": (
+        lambda: UNet((1, 8, 8), channels=8, groups=4, mults=(1,), zero_init=True),
+        (1, 8, 8),
+        ("head",),
+        None,
+    ),
+    "our DiT": (
+        lambda: DiT((1, 8, 8), width=8, depth=1, heads=2, zero_init=True),
+        (1, 8, 8),
+        ("head",),
+        ("blocks.0.modulation", "modulation", "head"),
+    ),
+}
+
+
+def output(network: nn.Module, shape) -> torch.Tensor:
+    x = torch.randn(1, *shape, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        return network.eval()(x, torch.tensor([5]))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_layer_that_zeroes_the_output_is_found(case):
+    make, shape, layers, zeros = CASES[case]
+    network = adapt(make(), case, Schedule())
+    x = torch.randn(1, *shape)
+    found = silence_of(network, x, torch.tensor([5]))
+    assert found is not None
+    assert found.layers == layers
+    if zeros is not None:
+        assert set(found.zeros) == set(zeros)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("policy", ["last", "all"])
+def test_redrawing_wakes_the_output(case, policy):
+    make, shape, layers, _ = CASES[case]
+    network = make()
+    names = layers if policy == "last" else zero_layers(network)
+    if not names:
+        pytest.skip("no single layer is to blame")
+    first, second = (adapt(redrawing(make, names)(), case, Schedule()) for _ in range(2))
+    assert not torch.equal(output(first, shape), output(second, shape))
+    if policy == "all":
+        assert zero_layers(redrawing(make, names)()) == ()
+
+
+def test_redrawn_layers_have_their_own_default_and_gains_are_one():
+    network = redrawing(ADM, ("out",))()
+    bound = 1 / (8 * 9) ** 0.5
+    assert 0.9 * bound < network.out.weight.abs().max() <= bound
+    assert torch.all(network.branch.weight == 0)
+    assert redrawing(Gained, ("out_gain",))().out_gain == 1
+
+
+def test_a_network_that_speaks_is_not_blamed():
+    network = Conv()
+    assert zero_layers(network) == ()
+    assert silence_of(network, torch.randn(1, 2, 6, 6), torch.tensor([5])) is None
+
+
+def test_gradients_are_as_before_afterwards():
+    network = ADM().requires_grad_(False)
+    silence_of(network, torch.randn(1, 2, 6, 6), torch.tensor([5]))
+    assert not any(p.requires_grad for p in network.parameters())
