@@ -106,6 +106,26 @@ def test_a_rotated_trial_is_measured_in_image_space(tmp_path, geometry):
     assert found.metrics.sw2 != outcome(job(tmp_path, plain)).result.metrics.sw2
 
 
+def test_a_network_of_ones_own_is_found_from_anywhere(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.layer = nn.Conv2d(1, 1, 3, padding=1)\n"
+        "    def forward(self, x, t):\n"
+        "        return self.layer(x)\n"
+        "def make():\n    return Net()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    trial = TRIAL.model_copy(update={"network": "mine.py:make"})
+    asked = job(tmp_path / "sweep", trial)
+    monkeypatch.chdir("/")  # a worker may run in another directory than the driver
+    found = outcome(asked)
+    assert found.failure is None
+    assert found.result.trial.network == "mine.py:make"
+
+
 def test_killed_at_any_rename_it_ends_with_the_same_result(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(run, "CHECKPOINT_SECONDS", 0.0)
