@@ -19,6 +19,7 @@ from sads.diffusion import read_training, training
 from sads.specs import parse_dataset
 from sads.storage import writing
 from sads.sweep import PROTOCOLS, Trial, run
+from sads.sweep.data import dataset
 from sads.sweep.layout import Layout
 from sads.sweep.result import Job, Outcome
 from sads.sweep.run import run_job
@@ -88,11 +89,11 @@ def test_artefacts_can_leave_the_parameters_out(tmp_path):
 def test_a_finite_set_is_cut_by_the_seed_and_evaluated_on_its_held_out_part(tmp_path):
     trial = TRIAL.model_copy(update={"data": "digits,size=4"})
     assert outcome(job(tmp_path, trial)).result.metrics.sw2 > 0
-    train = run.dataset(trial, (1, 4, 4), "train", 40).samples
-    held_out = run.dataset(trial, (1, 4, 4), "held-out", 10_000).samples
+    train = dataset(trial, (1, 4, 4), "train", 40).samples
+    held_out = dataset(trial, (1, 4, 4), "held-out", 10_000).samples
     assert len(train) == 40
     assert len(held_out) == 1797 // 6
-    other = run.dataset(trial.model_copy(update={"seed": 4}), (1, 4, 4), "train", 40).samples
+    other = dataset(trial.model_copy(update={"seed": 4}), (1, 4, 4), "train", 40).samples
     assert not np.array_equal(train, other)
 
 
@@ -103,6 +104,26 @@ def test_a_rotated_trial_is_measured_in_image_space(tmp_path, geometry):
     found = outcome(job(tmp_path, turned)).result
     assert found is not None
     assert found.metrics.sw2 != outcome(job(tmp_path, plain)).result.metrics.sw2
+
+
+def test_a_network_of_ones_own_is_found_from_anywhere(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.layer = nn.Conv2d(1, 1, 3, padding=1)\n"
+        "    def forward(self, x, t):\n"
+        "        return self.layer(x)\n"
+        "def make():\n    return Net()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    trial = TRIAL.model_copy(update={"network": "mine.py:make"})
+    asked = job(tmp_path / "sweep", trial)
+    monkeypatch.chdir("/")  # a worker may run in another directory than the driver
+    found = outcome(asked)
+    assert found.failure is None
+    assert found.result.trial.network == "mine.py:make"
 
 
 def test_killed_at_any_rename_it_ends_with_the_same_result(tmp_path, monkeypatch):

@@ -124,7 +124,7 @@ def test_a_missing_file():
         ('geometry = "GEOMETRY"\nindices = [16]\n', "indices 0 to 15"),
         ('geometry = "GEOMETRY"\nindices = [-2]\n', "index or band=K from 0 on"),
         ('geometry = "GEOMETRY"\nbands = [16]\n', "bands 0 to 15"),
-        ('geometry = "nowhere"\nindices = [0]\n', "no such file or directory: nowhere"),
+        ('geometry = "nowhere"\nindices = [0]\n', "no geometry in nowhere: make one"),
         ('data = ["nothing"]\n', "unknown data"),
         ('data = ["digits"]\ngeometry = "GEOMETRY"\nrotations = ["max"]\n', "belongs to linear"),
         ('data = ["npy:nowhere.npy"]\n', "no such file"),

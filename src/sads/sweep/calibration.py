@@ -15,9 +15,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from .data import dataset
 from .engines import Engine
 from .plan import Planned
-from .run import dataset, limited_threads
+from .run import limited_threads
 from .trial import Trial
 
 BUDGET_SECONDS = 3.0  # for each of training and sampling

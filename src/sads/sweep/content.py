@@ -69,7 +69,9 @@ def by_content(field: str, text: str) -> str:
     found = parts(field, text)
     if found is not None:
         before, path, after = found
-        return f"{before}{digest(Path(path))}{after}"
+        geometry = field == "geometry" or before.endswith("geometry=")
+        known = geometry_digest(path) if geometry else digest(Path(path))
+        return f"{before}{known}{after}"
     if field == "network" and ":" in text:
         module, _, factory = text.partition(":")
         return f"{module}@{digest(_module_file(module))}:{factory}"
@@ -84,6 +86,15 @@ def _module_file(module: str) -> Path:
     if found is None or found.origin is None:
         raise InputError(f"{module} cannot be imported: there is no such module")
     return Path(found.origin)
+
+
+def geometry_digest(directory: str) -> str:
+    """The digest of a geometry, or how to make one."""
+    if not (Path(directory) / "geometry.safetensors").is_file():
+        raise InputError(
+            f"no geometry in {directory}: make one with sads geometry NETWORK --out {directory}"
+        )
+    return digest(Path(directory))
 
 
 def digest(path: Path) -> str:

@@ -139,7 +139,7 @@ def _local_cluster(workers: int, gpu: dict[str, int] | None) -> Any:
                     threads_per_worker=1,
                     processes=True,
                     memory_limit=0,
-                    dashboard_address=":0",  # any port that is free
+                    dashboard_address=":0",  # any free port: two sweeps may run side by side
                     silence_logs=logging.CRITICAL,
                     resources=gpu,
                 )

@@ -1,13 +1,12 @@
 """Where a rank-one trial lies in the spectrum of a geometry: its band and eigenvalue."""
 
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import InputError
-from .content import digest, parts
+from .content import geometry_digest, parts
 
 if TYPE_CHECKING:
     from ..directions import Spectrum
@@ -58,7 +57,7 @@ def place_of(data: str, shape: tuple[int, ...]) -> Place | None:
             raise InputError(f"{data}: the spectrum has indices 0 to {spectrum.structure.size - 1}")
         band = spectrum.band_of(int(number))
     return Place(
-        geometry=digest(Path(found[1])),
+        geometry=geometry_digest(found[1]),
         first=band.first,
         last=band.last,
         eigenvalue=float(spectrum.eigenvalues[band.first : band.last + 1].mean()),
@@ -68,7 +67,7 @@ def place_of(data: str, shape: tuple[int, ...]) -> Place | None:
 
 def spectrum_of(directory: str) -> "tuple[tuple[int, ...], Spectrum]":
     """Shape and spectrum of a stored geometry; computed once for each content."""
-    return _spectrum(directory, digest(Path(directory)))
+    return _spectrum(directory, geometry_digest(directory))
 
 
 @lru_cache(maxsize=16)

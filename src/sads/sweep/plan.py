@@ -33,8 +33,7 @@ def check_trials(plan: Iterable[Planned]) -> list[Planned]:
         SadsError: for a network, data, index or rotation that does not exist or does not fit.
     """
     from .. import api
-    from ..specs.synthetic import SYNTHETIC
-    from .run import dataset
+    from .data import dataset, is_synthetic
 
     shapes: dict[tuple[str, str | None], tuple[int, ...]] = {}
     places: dict[tuple[str, tuple[int, ...]], Place | None] = {}
@@ -49,9 +48,9 @@ def check_trials(plan: Iterable[Planned]) -> list[Planned]:
         if data not in places:
             places[data] = place_of(*data)
             if places[data] is None:
-                synthetic = trial.data.startswith(tuple(f"{kind}:" for kind in SYNTHETIC))
+                most = 1 if is_synthetic(trial) else None
                 for split in ("train", "held-out"):
-                    dataset(trial, shapes[key], split, 1 if synthetic else None)
+                    dataset(trial, shapes[key], split, most)
         turned = *key, trial.rotation, trial.geometry
         if turned not in rotations:
             _check_rotation(trial)

@@ -26,13 +26,13 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import ArtefactError, InputError, SadsError, brief
 from ..storage import BusyError, atomic_write, write_bytes, writing
+from .data import dataset
 from .layout import Layout, publish
 from .result import Failure, Job, Kind, Metrics, Outcome, Provenance, Timings, TrialResult
 from .trial import Trial
 from .version import code_version
 
 if TYPE_CHECKING:
-    from ..data import Dataset
     from ..diffusion import Trained
 
 CHECKPOINT_SECONDS = 60.0
@@ -228,22 +228,6 @@ def _train(trial: Trial, shape: tuple[int, ...], out: Path, device: str) -> "Tra
         learning_rate=protocol.learning_rate,
         seed=trial.seed,
     )
-
-
-def dataset(trial: Trial, shape: tuple[int, ...], split: str, most: int | None) -> "Dataset":
-    """The data of a trial: drawn by its seed, or at most so many samples of a finite set."""
-    from ..data import Dataset
-    from ..specs import parse_dataset
-    from ..specs.synthetic import SYNTHETIC
-
-    if trial.data.startswith(tuple(f"{kind}:" for kind in SYNTHETIC)):
-        count = "" if most is None else f",count={most}"
-        return parse_dataset(f"{trial.data},seed={trial.seed}{count}", shape=shape, split=split)
-    whole = parse_dataset(trial.data, shape=shape, split=split)
-    if most is None or len(whole) <= most:
-        return whole
-    rows = np.random.default_rng(trial.seed).permutation(len(whole))[:most]
-    return Dataset(whole.samples[rows], whole.name)
 
 
 def _sample(trial: Trial, work: Path, device: str) -> tuple[Float[np.ndarray, "N ..."], float]:

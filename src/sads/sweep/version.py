@@ -7,7 +7,7 @@ from pathlib import Path
 
 # What draws, prints or organises. All the rest computes.
 _ASIDE = ("cli", "doctor", "figures", "report", "sweep")
-_COMPUTES = Path("sweep", "run.py")
+_COMPUTES = (Path("sweep", "data.py"), Path("sweep", "run.py"))
 
 
 @cache
@@ -17,6 +17,6 @@ def code_version() -> str:
     whole = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         place = path.relative_to(package)
-        if place.parts[0] not in _ASIDE or place == _COMPUTES:
+        if place.parts[0] not in _ASIDE or place in _COMPUTES:
             whole.update(place.as_posix().encode() + b"\0" + path.read_bytes())
     return f"{version('sads')}+{whole.hexdigest()[:12]}"
