@@ -81,7 +81,7 @@ def by_content(field: str, text: str) -> str:
 def _module_file(module: str) -> Path:
     try:
         found = importlib.util.find_spec(module)
-    except (ImportError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # the packages around it are imported
         raise InputError(f"{module} cannot be imported ({brief(error)})") from error
     if found is None or found.origin is None:
         raise InputError(f"{module} cannot be imported: there is no such module")
