@@ -205,6 +205,20 @@ def test_unusual_last_layers_agree_with_naive(how, kind):
         assert found.structure.kind == "tokens"
 
 
+class Unusual(Conv):
+    """A dilated last layer, and the input beside it."""
+
+    def __init__(self):
+        super().__init__("residual")
+        self.out = nn.Conv2d(8, 2, 3, padding=2, dilation=2)
+
+
+def test_a_constant_part_beside_random_last_layers_agrees_with_naive():
+    found = compare(foreign(Unusual), Point(0.2 * POINT.x), networks=240)
+    assert found.plan.readout.kind == "random"
+    assert found.plan.readout.constant
+
+
 class Hidden(Conv):
     """Something besides the parameters differs between networks."""
 
