@@ -20,6 +20,7 @@ from ..geometry.checks import check_family
 from ..geometry.probes import Gaussian
 from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
+from ..networks.casting import cast
 from ..networks.zero import Silence, redrawing, silence_of
 
 INPUTS = 4
@@ -92,11 +93,13 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
     start = family.member(seed).eval().requires_grad_(False)
     moved = perturbed(start, seed)
     try:
-        start, moved, x = start.double(), moved.double(), x.double()
+        start, moved = (cast(network, torch.float64) for network in (start, moved))
+        x = x.double()
         with torch.inference_mode():
             start(x[:1].clone(), torch.zeros(1, dtype=torch.int64))
     except (RuntimeError, TypeError):  # some modules fix their precision inside
-        start, moved, x = start.float(), moved.float(), x.float()
+        start, moved = (cast(network, torch.float32) for network in (start, moved))
+        x = x.float()
     return Patient(family, silence, start, moved, x)
 
 
@@ -118,7 +121,7 @@ def perturbed(network: nn.Module, seed: int) -> nn.Module:
     moved = copy.deepcopy(network)
     generator = torch.Generator().manual_seed(seed)
     for parameter in moved.parameters():
-        size = float(parameter.double().square().mean().sqrt())
+        size = float(parameter.abs().double().square().mean().sqrt())
         fan = math.prod(parameter.shape[1:])
         step = 0.5 * (size or 1 / math.sqrt(fan))
         noise = torch.randn(parameter.shape, generator=generator)
