@@ -27,6 +27,7 @@ from ..errors import NetworkError, SadsError, brief
 from ..networks import ScoreFamily
 from ..networks.casting import cast
 from ..networks.initialisation import Constant, Distribution
+from ..networks.isolation import global_state_kept
 
 PARAMETER_BYTES = 64 * 2**20  # of one chunk of stacked parameters
 LARGEST_CHUNK = 64
@@ -203,7 +204,8 @@ class BuiltEnsemble:
             module = self.reader(cast(self.build(int(seed)), dtype))
             step = torch.tensor([int(t[i])], device=self.device)
             try:
-                found.append(module(x[i : i + 1].to(self.device, dtype), step))
+                with global_state_kept():
+                    found.append(module(x[i : i + 1].to(self.device, dtype), step))
             except SadsError:
                 raise
             except Exception as error:
