@@ -97,17 +97,19 @@ class Alignment:
         return _extremes(self.geometry.spectrum().eigenvalues, self.sigmas)
 
     @cached_property
+    def row_shares(self) -> Float[np.ndarray, " n"]:
+        """How much of the second moment lies on each eigenvector of the factor, all copies."""
+        vectors = self.geometry.spectrum().factor_vectors
+        energy = np.einsum("ij,ij->j", vectors, self.reduced @ vectors)
+        return energy / energy.sum()
+
+    @cached_property
     def profile(self) -> tuple[Share, ...]:
         """How much of the second moment lies on each band, in the order of the bands."""
-        spectrum, structure = self.geometry.spectrum(), self.geometry.structure
-        vectors = spectrum.factor_vectors
-        energy = np.einsum("ij,ij->j", vectors, self.reduced @ vectors)
-        rows = [
-            slice(b.first // structure.copies, b.last // structure.copies + 1)
-            for b in spectrum.bands
-        ]
+        spectrum, copies = self.geometry.spectrum(), self.geometry.structure.copies
+        rows = [slice(b.first // copies, b.last // copies + 1) for b in spectrum.bands]
         return tuple(
-            Share(b, float(spectrum.factor_values[r].mean()), float(energy[r].sum()) / energy.sum())
+            Share(b, float(spectrum.factor_values[r].mean()), float(self.row_shares[r].sum()))
             for b, r in zip(spectrum.bands, rows, strict=True)
         )
 

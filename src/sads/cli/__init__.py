@@ -18,6 +18,7 @@ from .distance import distance
 from .doctor import doctor
 from .geometry import geometry
 from .rank import rank
+from .report import report
 from .results import results
 from .rotate import rotate
 from .sample import sample
@@ -45,6 +46,7 @@ app.command(sample)
 app.command(distance)
 app.command(sweep)
 app.command(results)
+app.command(report)
 
 
 def main() -> None:

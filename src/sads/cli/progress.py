@@ -76,16 +76,16 @@ def steps_bar(title: str) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def waiting(title: str) -> Iterator[None]:
-    """A sign of life for work without steps."""
+def waiting(title: str) -> Iterator[Callable[[str], None]]:
+    """A sign of life for work without steps; the yielded function changes its words."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield
+        yield lambda stage: None
         return
-    with console.status(title):
-        yield
+    with console.status(title) as status:
+        yield lambda stage: status.update(stage)
 
 
 @contextmanager

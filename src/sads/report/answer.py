@@ -1,0 +1,160 @@
+"""The answer in words: what is modelled well and badly, how sure that is, what to do."""
+
+import shlex
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..alignment import Alignment
+from ..alignment.summary import CERTIFIED, MEASURED
+from ..directions import Spectrum
+from ..doctor import Diagnosis
+from ..geometry import Geometry
+from .levels import Named
+from .pictures import eigenvector_picture, mean_frequency
+from .reproduce import geometry_command
+
+TENTH = 0.1
+COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
+MOST_LOOKED_AT = 64  # eigenvectors of each end whose frequency is taken
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader wants to know of one architecture.
+
+    Attributes:
+        predicted: what it is predicted to model badly and well.
+        sure: how well that prediction is known.
+        data: where the data lies; None without data.
+        actions: what to do, the most urgent first.
+    """
+
+    predicted: str
+    sure: str
+    data: str | None
+    actions: tuple[str, ...]
+
+
+def answer(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> Answer:
+    """The answer for one architecture."""
+    return Answer(
+        predicted(named.geometry),
+        sure(named.geometry),
+        None if alignment is None else where_data_lies(alignment),
+        tuple(actions(named, alignment, found)),
+    )
+
+
+def predicted(geometry: Geometry) -> str:
+    """What is predicted to be modelled worst and best."""
+    spectrum, name = geometry.spectrum(), geometry.plan.network
+    null = sum(band.width for band in spectrum.bands if band.null)
+    if geometry.structure.rows == 1:
+        return f"{name} treats all directions alike: no data is favoured over other data."
+    if len(spectrum.bands) == 1:
+        return f"The networks drawn so far tell no direction of {name} from another."
+    values = spectrum.eigenvalues
+    ratio = values[0] / values[len(values) - null - 1]
+    text = (
+        f"{name} is predicted to model worst {scale(spectrum, worst=True)}, and best "
+        f"{scale(spectrum, worst=False)}: eigenvalues fall by a factor of {ratio:,.3g}."
+    )
+    if null:
+        text += f" Along {null:,} of {len(values):,} directions it outputs nothing before training."
+    return text
+
+
+def scale(spectrum: Spectrum, *, worst: bool) -> str:
+    """What the worst or the best tenth of the directions look like."""
+    copies = spectrum.structure.copies
+    alive = [r for b in spectrum.bands if not b.null for r in range(b.first, b.last + 1, copies)]
+    rows = np.unique(np.array(alive) // copies)
+    tenth = max(1, round(TENTH * len(rows)))
+    part = rows[:tenth] if worst else rows[-tenth:]
+    picked = part[np.linspace(0, len(part) - 1, min(len(part), MOST_LOOKED_AT)).astype(int)]
+    pictures = [eigenvector_picture(spectrum, int(row)) for row in picked]
+    end = "the directions of the largest" if worst else "those of the smallest"
+    if len(spectrum.structure.shape) < 2 or pictures[0].size < 4:
+        return f"{end} eigenvalues"
+    white = mean_frequency(_impulse(pictures[0].shape))
+    relative = float(np.mean([mean_frequency(p) for p in pictures])) / white
+    times = f"{relative:.2g} times the mean frequency of white noise"
+    if relative < COARSE:
+        return f"coarse patterns ({times})"
+    return f"fine detail ({times})" if relative > FINE else f"patterns of medium scale ({times})"
+
+
+def _impulse(shape: tuple[int, ...]) -> np.ndarray:
+    """A picture with all frequencies alike, as white noise has on average."""
+    picture = np.zeros(shape)
+    picture.flat[0] = 1.0
+    return picture
+
+
+def sure(geometry: Geometry) -> str:
+    """How well the directions are known."""
+    spectrum = geometry.spectrum()
+    if geometry.exact:
+        return "These directions are exact: they follow from a closed form."
+    share = spectrum.certified_share()
+    error = geometry.whitened_error
+    known = "an error that is not yet known" if error is None else f"a whitened error of {error:.2g}"
+    return (
+        f"{share:.1%} of the {geometry.structure.size:,} directions lie in certified bands, on "
+        f"which independent networks agree; {geometry.networks:,} untrained networks, {known}."
+    )
+
+
+def where_data_lies(alignment: Alignment) -> str:
+    """Where the data lies, in one sentence."""
+    if alignment.position is None:
+        return f"{alignment.data} lies as well as any other data: all directions are alike."
+    side = "badly" if alignment.relative > 1 else "well"
+    return (
+        f"{alignment.data} lies where this network is predicted to model {side}: its alpha is "
+        f"{alignment.relative:.3g} ± {alignment.relative_error:.1g} times that of data without "
+        f"preference, {alignment.position:.1%} of the way from the best rotation of the data to "
+        "the worst."
+    )
+
+
+def held(*, several: bool) -> str:
+    """How well such predictions have held where it was measured."""
+    text = MEASURED.removeprefix("What to expect: ")
+    text = f"{text[0].upper()}{text[1:]}"
+    if several:
+        text += " The order between architectures is another matter: see below."
+    return text
+
+
+def actions(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> list[str]:
+    """What to do, the most urgent first."""
+    geometry, said = named.geometry, []
+    if not geometry.state.finished:
+        said.append("The estimate is not finished: run its command again, it goes on.")
+    for one in found.findings if found else ():
+        if one.severity != "note":
+            said.append(f"Mend {one.code}: {one.suggestion}.")
+    if not geometry.exact and geometry.spectrum().certified_share() < CERTIFIED:
+        finer = geometry_command(geometry, named.directory)
+        said.append(
+            "Take more networks before trusting single directions: raise --networks in: " + finer
+        )
+    if alignment is None:
+        said.append("Name your data with --data to see where it lies.")
+    elif alignment.position is not None and alignment.relative > 1:
+        said.append(_rotate(named, alignment))
+    else:
+        said.append("Leave the data as it is: there is little to gain from rotating it.")
+    return said
+
+
+def _rotate(named: Named, alignment: Alignment) -> str:
+    words = ["sads", "train", named.geometry.plan.network, "--data", alignment.data]
+    words += ["--rotation", "random", "--out", "DIR"]
+    extreme = shlex.join(["--rotation", "min", "--geometry", named.directory])
+    return (
+        f"Train on rotated data and compare: {shlex.join(words)} (or {extreme}). Both helped where "
+        "we measured it, random at least as much as min."
+    )
