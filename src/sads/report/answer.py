@@ -20,6 +20,14 @@ MOST_LOOKED_AT = 64  # eigenvectors of each end whose frequency is taken
 
 
 @dataclass(frozen=True)
+class Action:
+    """One thing to do, and the command that does it."""
+
+    text: str
+    command: str | None = None
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a reader wants to know of one architecture.
 
@@ -33,7 +41,7 @@ class Answer:
     predicted: str
     sure: str
     data: str | None
-    actions: tuple[str, ...]
+    actions: tuple[Action, ...]
 
 
 def answer(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> Answer:
@@ -55,18 +63,40 @@ def predicted(geometry: Geometry) -> str:
     if len(spectrum.bands) == 1:
         return f"The networks drawn so far tell no direction of {name} from another."
     values = spectrum.eigenvalues
-    ratio = values[0] / values[len(values) - null - 1]
-    text = (
-        f"{name} is predicted to model worst {scale(spectrum, worst=True)}, and best "
-        f"{scale(spectrum, worst=False)}: eigenvalues fall by a factor of {ratio:,.3g}."
-    )
+    ratio = float(values[0] / values[len(values) - null - 1])
+    fall = f"{ratio:,.0f}" if ratio < 1e6 else f"{ratio:.1g}"
+    text = f"{_preference(spectrum, name)}; eigenvalues fall by a factor of {fall}."
     if null:
         text += f" Along {null:,} of {len(values):,} directions it outputs nothing before training."
     return text
 
 
-def scale(spectrum: Spectrum, *, worst: bool) -> str:
-    """What the worst or the best tenth of the directions look like."""
+def _preference(spectrum: Spectrum, name: str) -> str:
+    """Which end of the spectrum is coarse and which is fine."""
+    worst, best = frequency(spectrum, worst=True), frequency(spectrum, worst=False)
+    if worst is None or best is None:
+        return f"{name} is predicted to model directions of large eigenvalue worst"
+    numbers = f"mean frequency {worst:.2g} and {best:.2g} times white noise's"
+    if _pattern(worst) == _pattern(best):
+        return f"{name} prefers no scale: both its worst and its best directions are " + (
+            f"{_pattern(worst)} ({numbers})"
+        )
+    return (
+        f"{name} is predicted to model {_pattern(worst)} worst and {_pattern(best)} best ({numbers})"
+    )
+
+
+def _pattern(relative: float) -> str:
+    if relative < COARSE:
+        return "coarse patterns"
+    return "fine detail" if relative > FINE else "patterns of medium scale"
+
+
+def frequency(spectrum: Spectrum, *, worst: bool) -> float | None:
+    """Mean frequency of the worst or the best tenth, relative to white noise; None for vectors.
+
+    Directions outside the range of the geometry are left out.
+    """
     copies = spectrum.structure.copies
     alive = [r for b in spectrum.bands if not b.null for r in range(b.first, b.last + 1, copies)]
     rows = np.unique(np.array(alive) // copies)
@@ -74,15 +104,10 @@ def scale(spectrum: Spectrum, *, worst: bool) -> str:
     part = rows[:tenth] if worst else rows[-tenth:]
     picked = part[np.linspace(0, len(part) - 1, min(len(part), MOST_LOOKED_AT)).astype(int)]
     pictures = [eigenvector_picture(spectrum, int(row)) for row in picked]
-    end = "the directions of the largest" if worst else "those of the smallest"
     if len(spectrum.structure.shape) < 2 or pictures[0].size < 4:
-        return f"{end} eigenvalues"
+        return None
     white = mean_frequency(_impulse(pictures[0].shape))
-    relative = float(np.mean([mean_frequency(p) for p in pictures])) / white
-    times = f"{relative:.2g} times the mean frequency of white noise"
-    if relative < COARSE:
-        return f"coarse patterns ({times})"
-    return f"fine detail ({times})" if relative > FINE else f"patterns of medium scale ({times})"
+    return float(np.mean([mean_frequency(picture) for picture in pictures])) / white
 
 
 def _impulse(shape: tuple[int, ...]) -> np.ndarray:
@@ -128,33 +153,32 @@ def held(*, several: bool) -> str:
     return text
 
 
-def actions(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> list[str]:
+def actions(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> list[Action]:
     """What to do, the most urgent first."""
     geometry, said = named.geometry, []
+    again = geometry_command(geometry, named.directory)
     if not geometry.state.finished:
-        said.append("The estimate is not finished: run its command again, it goes on.")
+        said.append(Action("Let the estimate finish: run its command again, it goes on."))
     for one in found.findings if found else ():
         if one.severity != "note":
-            said.append(f"Mend {one.code}: {one.suggestion}.")
+            said.append(Action(f"Mend {one.code}: {one.suggestion}."))
     if not geometry.exact and geometry.spectrum().certified_share() < CERTIFIED:
-        finer = geometry_command(geometry, named.directory)
-        said.append(
-            "Take more networks before trusting single directions: raise --networks in: " + finer
-        )
+        more = "Take more networks before trusting single directions: raise --networks in"
+        said.append(Action(more, again))
     if alignment is None:
-        said.append("Name your data with --data to see where it lies.")
+        said.append(Action("Name your data with --data to see where it lies."))
     elif alignment.position is not None and alignment.relative > 1:
         said.append(_rotate(named, alignment))
     else:
-        said.append("Leave the data as it is: there is little to gain from rotating it.")
+        said.append(Action("Leave the data as it is: there is little to gain from rotating it."))
     return said
 
 
-def _rotate(named: Named, alignment: Alignment) -> str:
+def _rotate(named: Named, alignment: Alignment) -> Action:
     words = ["sads", "train", named.geometry.plan.network, "--data", alignment.data]
-    words += ["--rotation", "random", "--out", "DIR"]
     extreme = shlex.join(["--rotation", "min", "--geometry", named.directory])
-    return (
-        f"Train on rotated data and compare: {shlex.join(words)} (or {extreme}). Both helped where "
-        "we measured it, random at least as much as min."
+    return Action(
+        "Train on rotated data and compare. Both rotations helped the U-Net that we measured, "
+        f"random at least as much as min ({extreme}).",
+        shlex.join([*words, "--rotation", "random", "--out", "rotated"]),
     )

@@ -154,7 +154,7 @@ def _content(subjects: Sequence[Subject]) -> dict[str, Any]:
 
 
 def _sentences(first: Answer) -> tuple[str, str, str]:
-    last = first.data or first.actions[0]
+    last = first.data or first.actions[0].text
     return first.predicted, first.sure, last
 
 

@@ -17,12 +17,12 @@ function text(parent, x, y, words, more = {}) {
 function scaleFor(low, high, top, bottom, log) {
   const f = log ? Math.log10 : (x) => x;
   const span = f(high) - f(low) || 1;
-  return { low, high, to: (v) => bottom - (f(Math.min(Math.max(v, low), high)) - f(low)) / span * (bottom - top) };
+  return { low, high, top, bottom, to: (v) => bottom - (f(Math.min(Math.max(v, low), high)) - f(low)) / span * (bottom - top) };
 }
 
-function decades(low, high) {
+function decades(low, high, most) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
-  const step = Math.max(1, Math.ceil((last - first + 1) / 6));
+  const step = Math.max(1, Math.ceil((last - first + 1) / most));
   const found = [];
   for (let k = first; k <= last; k += step) found.push(k);
   return found;
@@ -33,7 +33,7 @@ function power(k) {
 }
 
 function logAxis(root, scale, right) {
-  for (const k of decades(scale.low, scale.high)) {
+  for (const k of decades(scale.low, scale.high, Math.max(2, (scale.bottom - scale.top) / 26))) {
     const y = scale.to(10 ** k);
     svg("line", { x1: LEFT, x2: right, y1: y, y2: y, class: "grid" }, root);
     text(root, LEFT - 6, y + 4, power(k), { "text-anchor": "end" });
@@ -70,17 +70,21 @@ function drawSpectrum(place, one, width) {
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
   const scale = drawValues(root, one, x, 26, 26 + parts.spectrum, right);
   let y = 26 + parts.spectrum + 8;
+  const panels = [[26, y + parts.strip]];
   drawStrip(root, one, size, right, y, parts.strip);
   y += parts.strip;
-  if (parts.data) drawShares(root, one, x, y + 26, y + parts.data, right), (y += parts.data);
-  if (parts.measured) drawMeasured(root, one, x, y + 26, y + parts.measured, right), (y += parts.measured);
+  for (const [high, drawPanel] of [[parts.data, drawShares], [parts.measured, drawMeasured]]) {
+    if (!high) continue;
+    drawPanel(root, one, x, y + 28, y + high, right);
+    panels.push([y + 28, y + high]);
+    y += high;
+  }
   indexAxis(root, x, size, y + 16);
-  text(root, (LEFT + right) / 2, y + 32, "← modelled badly      index of the direction      modelled well →", { "text-anchor": "middle" });
-  const cursor = svg("line", { y1: 26, y2: y, class: "cursor" }, root), ring = svg("circle", { r: 5, class: "ring" }, root);
+  text(root, (LEFT + right) / 2, y + 32, width < 420 ? "← badly · index of direction · well →" : "← modelled badly · index of the direction · modelled well →", { "text-anchor": "middle" });
+  const cursor = svg("path", { class: "cursor" }, root), ring = svg("circle", { r: 5, class: "ring" }, root);
   place.replaceChildren(root);
   const move = (i) => {
-    cursor.setAttribute("x1", x(i));
-    cursor.setAttribute("x2", x(i));
+    cursor.setAttribute("d", panels.map(([from, to]) => `M${x(i)} ${from}V${to}`).join(""));
     ring.setAttribute("cx", x(i));
     ring.setAttribute("cy", scale.to(one.values[Math.floor(i / one.copies)]));
   };
@@ -111,7 +115,7 @@ function drawValues(root, one, x, top, bottom, right) {
       if (e > 0) whiskers[kind] += `M${px} ${scale.to(v - e > 0 ? v - e : low).toFixed(1)}V${scale.to(v + e).toFixed(1)}`;
     }
   }
-  const thick = Math.max(1.6, Math.min(5, 0.8 * (right - LEFT) / one.size));
+  const thick = Math.max(2.4, Math.min(5, 0.8 * (right - LEFT) / one.size));
   for (const kind of ["certified", "uncertain"]) {
     svg("path", { d: whiskers[kind] || "M0 0", class: "whiskers " + kind }, root);
     svg("path", { d: dots[kind] || "M0 0", class: (kind === "certified" ? "dots " : "crosses ") + kind, ...(kind === "certified" ? { "stroke-width": thick } : {}) }, root);
@@ -135,7 +139,7 @@ function drawShares(root, one, x, top, bottom, right) {
   const even = 1 / one.size, most = Math.max(even * 2, ...[one.shares.reduce((a, b) => Math.max(a, b), 0)]);
   const least = Math.min(even / 10, Math.max(one.shares.filter((s) => s > 0).reduce((a, b) => Math.min(a, b), even), most / 1e6));
   const scale = scaleFor(least, most, top, bottom, true);
-  text(root, 0, top - 8, `share of ${short(one.data)} on each direction; dashed: no preference`);
+  text(root, 0, top - 8, right < 420 ? `share of ${short(one.data)}; dashed: even` : `share of ${short(one.data)} on each direction; dashed: no preference`);
   logAxis(root, scale, right);
   const wide = Math.max(0.6, (right - LEFT) / one.size * 0.85);
   let d = "";
@@ -150,7 +154,7 @@ function drawShares(root, one, x, top, bottom, right) {
 function drawMeasured(root, one, x, top, bottom, right) {
   const low = Math.min(...one.measured.map((m) => m.mean - (m.error || 0))), high = Math.max(...one.measured.map((m) => m.mean + (m.error || 0)));
   const scale = scaleFor(Math.max(0, low - (high - low) * 0.15), high + (high - low || 1) * 0.15, top, bottom, false);
-  text(root, 0, top - 8, "measured MSW2 after training (bars: standard error over seeds)");
+  text(root, 0, top - 8, right < 420 ? "measured MSW2 (bars: standard error)" : "measured MSW2 after training (bars: standard error over seeds)");
   linearAxis(root, scale, right);
   for (const m of one.measured) {
     const a = x(m.first), b = x(m.last), y = scale.to(m.mean), middle = (a + b) / 2;
