@@ -38,6 +38,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/distances.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/report.py
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean

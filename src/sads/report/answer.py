@@ -77,13 +77,10 @@ def _preference(spectrum: Spectrum, name: str) -> str:
     if worst is None or best is None:
         return f"{name} is predicted to model directions of large eigenvalue worst"
     numbers = f"mean frequency {worst:.2g} and {best:.2g} times white noise's"
-    if _pattern(worst) == _pattern(best):
-        return f"{name} prefers no scale: both its worst and its best directions are " + (
-            f"{_pattern(worst)} ({numbers})"
-        )
-    return (
-        f"{name} is predicted to model {_pattern(worst)} worst and {_pattern(best)} best ({numbers})"
-    )
+    coarse, fine = _pattern(worst), _pattern(best)
+    if coarse == fine:
+        return f"{name} prefers no scale: its worst and its best directions are {fine} ({numbers})"
+    return f"{name} is predicted to model {coarse} worst and {fine} best ({numbers})"
 
 
 def _pattern(relative: float) -> str:
@@ -124,7 +121,9 @@ def sure(geometry: Geometry) -> str:
         return "These directions are exact: they follow from a closed form."
     share = spectrum.certified_share()
     error = geometry.whitened_error
-    known = "an error that is not yet known" if error is None else f"a whitened error of {error:.2g}"
+    known = (
+        "an error that is not yet known" if error is None else f"a whitened error of {error:.2g}"
+    )
     return (
         f"{share:.1%} of the {geometry.structure.size:,} directions lie in certified bands, on "
         f"which independent networks agree; {geometry.networks:,} untrained networks, {known}."
@@ -175,7 +174,9 @@ def actions(named: Named, alignment: Alignment | None, found: Diagnosis | None) 
 
 
 def _rotate(named: Named, alignment: Alignment) -> Action:
-    words = ["sads", "train", named.geometry.plan.network, "--data", alignment.data]
+    plan = named.geometry.plan
+    shape = "x".join(map(str, plan.shape))
+    words = ["sads", "train", plan.network, "--shape", shape, "--data", alignment.data]
     extreme = shlex.join(["--rotation", "min", "--geometry", named.directory])
     return Action(
         "Train on rotated data and compare. Both rotations helped the U-Net that we measured, "

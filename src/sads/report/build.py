@@ -69,9 +69,7 @@ def build_report(
     for one in trainings:
         tell(f"sampling {one}")
         sheets.append(training_sheet(Path(one)))
-    subjects = [
-        _subject(one, data, reading, doctor=doctor, tell=tell) for one in by_network(found)
-    ]
+    subjects = [_subject(one, data, reading, doctor=doctor, tell=tell) for one in by_network(found)]
     tell("writing")
     shown = command or _command(directories, data, sweep, trainings, doctor=doctor)
     html = render(view(subjects, reading, sheets, shown, tell), _content(subjects))

@@ -9,7 +9,7 @@ from ..alignment import Alignment
 from ..geometry import Geometry
 from .levels import Architecture, Named
 from .measured import Measured
-from .pictures import chosen_rows, eight_bit, eigenvector_picture
+from .pictures import chosen_rows, eigenvector_picture, eight_bit
 
 DIGITS = 6
 
@@ -83,11 +83,13 @@ def overlays(architectures: list[Architecture]) -> list[dict[str, Any]]:
     """Spectra in one plot: all architectures, and the noise levels of each."""
     found = []
     if len(architectures) > 1:
-        found.append({"id": "together", "curves": [curve(a.main, label(a.main)) for a in architectures]})
+        found.append(
+            {"id": "together", "curves": [curve(a.main, label(a.main)) for a in architectures]}
+        )
     for place, one in enumerate(architectures):
         if one.levels:
             members = [one.main, *one.levels]
-            curves = [curve(n, "{}–{}".format(n.timesteps[0], n.timesteps[1] - 1)) for n in members]
+            curves = [curve(n, f"{n.timesteps[0]}–{n.timesteps[1] - 1}") for n in members]
             found.append({"id": f"levels-{place}", "curves": curves})
     return found
 

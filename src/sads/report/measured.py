@@ -24,6 +24,7 @@ from .pictures import samples_picture
 METRIC = "msw2"
 SHOWN = 16  # samples of each sheet
 SHEETS = 12
+ROTATIONS = ("identity", "min", "max", "random")
 
 Row = Mapping[str, Any]
 
@@ -116,7 +117,7 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
             key = (row["network"], row["data"], row["rotation"], row["rank"], protocol)
             groups[key].append(row)
     sheets = []
-    for (network, data, rotation, rank, _), members in groups.items():
+    for (network, data, rotation, rank, _), members in sorted(groups.items(), key=_order):
         picture = next(filter(None, (_samples(layout, row) for row in members)), None)
         if picture is None:
             continue
@@ -127,6 +128,13 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
         title, note = f"rotation {turned}", f"{network} on {data}; SW2 {mean:.3g}{spread}, {many}"
         sheets.append(Sheet(title, note, picture, SHOWN))
     return tuple(sheets[:SHEETS])
+
+
+def _order(item: tuple[tuple, list[Row]]) -> tuple:
+    """Of one network and data, the identity first, stored rotations last."""
+    network, data, rotation, rank, protocol = item[0]
+    known = ROTATIONS.index(rotation) if rotation in ROTATIONS else len(ROTATIONS)
+    return network, data, protocol, known, rotation, rank or 0
 
 
 def _samples(layout: Layout, row: Row) -> str | None:

@@ -1,0 +1,82 @@
+"""How quickly a report opens and answers, in headless Chromium, at D = 256 and 10,000.
+
+`python benchmarks/report.py`. First paint is the browser's first contentful paint after navigation;
+click to image is from the click to the frame that shows the new picture, the median of nine.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import sads
+from sads.report import build_report, write_report
+
+CASES = (("dit-2", "1x16x16"), ("iddpm-16", "1x16x16"), ("dit-4", "1x100x100"))
+NETWORKS = 480
+# Two frames after the click: the first may have begun before it.
+CLICK = """async (index) => {
+  const input = document.getElementById("index"), frame = () => new Promise(requestAnimationFrame);
+  await frame();
+  const started = performance.now();
+  input.value = index;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  await frame();
+  await frame();
+  return performance.now() - started;
+}"""
+PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the rows here")
+    options = parser.parse_args()
+    browser = shutil.which("chromium")
+    if browser is None:
+        sys.exit("no Chromium to measure with: apt-get install chromium")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [measure(Path(folder), browser, network, shape) for network, shape in CASES]
+    print(f"{'network':<10} {'D':>7} {'MB':>6} {'first paint s':>14} {'click to image ms':>18}")
+    for row in rows:
+        print(
+            f"{row['network']:<10} {row['size']:>7,} {row['bytes'] / 1e6:>6.2f} "
+            f"{row['first_paint_seconds']:>14.2f} {row['click_milliseconds']:>18.0f}"
+        )
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def measure(folder: Path, browser: str, network: str, shape: str) -> dict[str, Any]:
+    """One report, opened once and clicked on nine times."""
+    from playwright.sync_api import sync_playwright
+
+    out, path = folder / network, folder / f"{network}.html"
+    geometry = sads.estimate_geometry(network, shape=shape, networks=NETWORKS, out=out)
+    write_report(build_report([out]), path)
+    size = geometry.structure.size
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page()
+        page.goto(path.as_uri())
+        page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint')[0]")
+        paint = page.evaluate(PAINT)
+        places = [(size - 1) * k // 9 for k in range(1, 10)]
+        clicks = [page.evaluate(CLICK, place) for place in places]
+        chromium.close()
+    return {
+        "network": network,
+        "size": size,
+        "bytes": path.stat().st_size,
+        "first_paint_seconds": paint / 1000,
+        "click_milliseconds": median(clicks),
+    }
+
+
+if __name__ == "__main__":
+    main()
