@@ -2,6 +2,8 @@
 
 `python benchmarks/report.py`. First paint is the browser's first contentful paint after navigation;
 click to image is from the click to the frame that shows the new picture, the median of nine.
+
+`--screenshot demo/report.html docs/images/report.png` makes the picture in the README instead.
 """
 
 import argparse
@@ -36,10 +38,14 @@ def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the rows here")
+    parser.add_argument("--screenshot", nargs=2, type=Path, metavar=("REPORT", "PNG"))
     options = parser.parse_args()
     browser = shutil.which("chromium")
     if browser is None:
         sys.exit("no Chromium to measure with: apt-get install chromium")
+    if options.screenshot:
+        photograph(browser, *options.screenshot)
+        return
     with tempfile.TemporaryDirectory() as folder:
         rows = [measure(Path(folder), browser, network, shape) for network, shape in CASES]
     print(f"{'network':<10} {'D':>7} {'MB':>6} {'first paint s':>14} {'click to image ms':>18}")
@@ -50,6 +56,25 @@ def main() -> None:
         )
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def photograph(browser: str, report: Path, png: Path) -> None:
+    """The plots of a report with one direction chosen."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": 1180, "height": 900}, color_scheme="light")
+        page.goto(report.resolve().as_uri())
+        page.locator("#index").fill("31")
+        page.locator("#index").blur()
+        box = page.locator("#explorer").bounding_box()
+        if box is None:
+            sys.exit(f"{report} has no plots")
+        x, y, width, height = box["x"] - 16, box["y"] + 20, box["width"] + 32, box["height"]
+        clip: Any = {"x": x, "y": y, "width": width, "height": height}
+        page.screenshot(path=png, full_page=True, clip=clip)
+        chromium.close()
 
 
 def measure(folder: Path, browser: str, network: str, shape: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from jaxtyping import Float
 from ..directions import Band
 from ..directions.symmetry import average
 from ..geometry import Geometry
+from ..markup import DATA, facts, log_plot
 from .moments import Samples, second_moment
 
 ROUNDING = 1e-9  # extremes closer than this, relative to alpha, are equal
@@ -112,6 +113,21 @@ class Alignment:
             Share(b, float(spectrum.factor_values[r].mean()), float(self.row_shares[r].sum()))
             for b, r in zip(spectrum.bands, rows, strict=True)
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: where the data lies, and its share on every direction."""
+        rows = [
+            ("samples", f"{self.samples:,}"),
+            ("alpha", f"{self.alpha:.5g} ± {self.alpha_error:.2g}"),
+            ("over all rotations", f"{self.alpha_min:.5g} to {self.alpha_max:.5g}"),
+            ("against no preference", f"{self.relative:.3g} ± {self.relative_error:.1g} times"),
+        ]
+        if self.position is not None:
+            rows.append(("position", f"{self.position:.1%} of the way from best to worst"))
+        title = f"{self.data} in the geometry of {self.geometry.plan.network}"
+        shares = self.row_shares / self.geometry.structure.copies
+        label = "share of the data on a direction, largest eigenvalue first"
+        return facts(title, rows) + log_plot(shares.tolist(), [DATA] * len(shares), label)
 
 
 def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment:

@@ -24,6 +24,7 @@ from .rotate import rotate
 from .sample import sample
 from .sweep import sweep
 from .train import train
+from .watch import watch
 
 app = App(
     name="sads",
@@ -47,6 +48,7 @@ app.command(distance)
 app.command(sweep)
 app.command(results)
 app.command(report)
+app.command(watch)
 
 
 def main() -> None:
