@@ -1,5 +1,7 @@
 """Every finding about single networks, with the defect planted and without it."""
 
+import json
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -74,6 +76,28 @@ def test_the_papers_u_nets_are_time_blind(name):
 @pytest.mark.parametrize("name", ["iddpm-16,groups=8", "iddpm-16,channels=64", "mlp", "cnn"])
 def test_others_see_the_time(name):
     assert list(time_blind(admit(sads.network(name)))) == []
+
+
+@pytest.mark.parametrize("name", ["UNet2DModel", "UNet2DConditionModel"])
+@pytest.mark.parametrize("channels", [64, 128])
+def test_diffusers_u_nets_of_64_channels_see_the_time(name, channels, tmp_path):
+    kind = "CrossAttn" if name == "UNet2DConditionModel" else "Attn"
+    path = tmp_path / "unet.json"
+    path.write_text(
+        json.dumps(
+            {
+                "_class_name": name,
+                "sample_size": 8,
+                "in_channels": 1,
+                "out_channels": 1,
+                "block_out_channels": [channels, channels],
+                "layers_per_block": 1,
+                "down_block_types": ["DownBlock2D", f"{kind}DownBlock2D"],
+                "up_block_types": [f"{kind}UpBlock2D", "UpBlock2D"],
+            }
+        )
+    )
+    assert list(time_blind(admit(sads.network(f"diffusers:{path}")))) == []
 
 
 def test_a_dit_is_time_blind_at_the_start_only():
