@@ -114,6 +114,12 @@ class Alignment:
             for b, r in zip(spectrum.bands, rows, strict=True)
         )
 
+    def __repr__(self) -> str:
+        return (
+            f"Alignment({self.data}, {self.geometry.plan.network}, alpha {self.alpha:.5g} ± "
+            f"{self.alpha_error:.2g}, {self.relative:.3g} times no preference)"
+        )
+
     def _repr_html_(self) -> str:
         """For notebooks: where the data lies, and its share on every direction."""
         rows = [
