@@ -38,7 +38,7 @@ function makeExplorer(one, card) {
   plot.addEventListener("click", (event) => pin(at(event)));
   plot.addEventListener("keydown", (event) => onKey(event, one));
   const count = Math.min(9, one.size);
-  for (let k = 0; k < count; k++) addThumb(explorer, k === 0 ? 0 : Math.floor(one.size * k / (count - 1)) - 1);
+  explorer.some = Array.from({ length: count }, (_, k) => (k === 0 ? 0 : Math.floor(one.size * k / (count - 1)) - 1));
   return explorer;
 }
 
@@ -105,7 +105,7 @@ function showIn(explorer, index) {
 function pictures(one, index) {
   const values = pictureOf(one, index);
   if (!values) {
-    const words = `The picture of this direction is not in the file: it holds ${one.rows.length.toLocaleString("en")} of ${one.values.length.toLocaleString("en")}. sads directions has them all.`;
+    const words = `The picture of this direction is not in the file: it holds ${one.rows.length.toLocaleString("en")} of ${one.values.length.toLocaleString("en")}. In Python: load_geometry(DIR).spectrum().vector(${index}).`;
     const missing = element("p", words);
     missing.className = "missing";
     return [missing];
@@ -150,6 +150,10 @@ function facts(one, index) {
 
 function draw() {
   for (const explorer of explorers) {
+    explorer.thumbs.replaceChildren();
+    explorer.buttons = [];
+    for (const index of explorer.some) addThumb(explorer, index);
+    explorer.shown = null;
     explorer.drawn = drawSpectrum(explorer.plot, explorer.one, Math.max(280, explorer.plot.clientWidth || 600));
   }
   for (const overlay of content.overlays) drawOverlay(document.querySelector(`[data-overlay="${overlay.id}"]`), overlay.curves);
@@ -168,5 +172,6 @@ let width = window.innerWidth;
 window.addEventListener("resize", () => {
   if (window.innerWidth !== width) { width = window.innerWidth; draw(); }
 });
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 draw();

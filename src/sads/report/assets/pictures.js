@@ -68,7 +68,7 @@ function paintSignal(canvas, values, signed) {
   canvas.width = 320;
   canvas.height = 160;
   canvas.style.imageRendering = "auto";
-  const context = canvas.getContext("2d"), style = getComputedStyle(canvas);
+  const context = canvas.getContext("2d"), style = getComputedStyle(document.documentElement); // the canvas may not be on the page yet
   const top = values.reduce((most, v) => Math.max(most, Math.abs(v)), 0) || 1;
   const y = (v) => signed ? 80 - 70 * v / top : 150 - 140 * v / top;
   context.strokeStyle = style.getPropertyValue("--line");
@@ -77,7 +77,7 @@ function paintSignal(canvas, values, signed) {
   context.lineTo(320, y(0));
   context.stroke();
   context.strokeStyle = style.getPropertyValue("--certified");
-  context.lineWidth = 2;
+  context.lineWidth = 4;
   context.beginPath();
   values.forEach((v, i) => context.lineTo(320 * (i + 0.5) / values.length, y(v)));
   context.stroke();
