@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
-from sads.doctor.patient import admit, perturbed
+from sads.doctor.patient import admit, perturb
 from sads.doctor.responses import RESPONSES, padding_only, time_blind
 from sads.doctor.saturation import most_saturated
 from tests.doctor.patients import family
@@ -123,10 +123,22 @@ def test_examination_leaves_the_network_as_it_was():
 
 
 def test_every_parameter_is_moved():
-    network = family("zero head").build()
-    moved = perturbed(network, 0)
+    network, moved = (family("zero head").member(0) for _ in range(2))
+    perturb(moved, 0)
     for name, parameter in network.named_parameters():
         assert bool((moved.get_parameter(name) != parameter).all()), name
+
+
+def normalised() -> nn.Module:
+    """Keeps a tensor that is computed from parameters, as a copy may not."""
+    network = family().build()
+    network.kept = next(network.parameters()) * 2
+    return network
+
+
+def test_a_network_that_cannot_be_copied_is_examined():
+    patient = admit(sads.network(normalised, shape=family().shape))
+    assert {found.code for check in RESPONSES for found in check(patient)} == set()
 
 
 @pytest.mark.parametrize(
