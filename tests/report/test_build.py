@@ -141,6 +141,15 @@ def test_the_doctor_is_asked_only_if_wanted(unet, monkeypatch):
     assert "Mend made-up" in html
 
 
+def test_an_isotropic_geometry_has_one_picture(tmp_path):
+    sads.estimate_geometry("mlp,width=8", shape="1x8x8", networks=60, out=tmp_path / "mlp")
+    html = build_report([tmp_path / "mlp"], data="digits").html
+    assert "all directions alike" in html
+    one = content_of(html)["explorers"][0]
+    assert (len(one["pictures"]), one["copies"], one["size"]) == (1, 64, 64)
+    assert one["shape"] == [8, 8]
+
+
 def test_the_command_makes_the_geometry_again(unet, low_noise):
     for directory in (unet, low_noise):
         known = load_geometry(directory)

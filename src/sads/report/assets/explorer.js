@@ -112,7 +112,7 @@ function pictures(one, index) {
   }
   const [height, width] = one.shape.length === 1 ? [1, one.shape[0]] : one.shape;
   const energy = dftEnergy(values, height, width), frequency = meanFrequency(energy, height, width).toFixed(2);
-  const over = one.kind === "tokens" ? ", over patches" : one.copies > 1 && one.kind === "channels" ? `, channel ${index % one.copies}` : "";
+  const over = one.kind === "isotropic" ? ": all directions are alike, this is one" : one.kind === "tokens" ? ", over patches" : one.copies > 1 && one.kind === "channels" ? `, channel ${index % one.copies}` : "";
   return [
     figure(values, one.shape, BLUE_WHITE_RED, true, `eigenvector${over}`, `Eigenvector ${index}${over}, mean frequency ${frequency} of the highest`),
     figure(energy, one.shape, VIRIDIS, false, `DFT energy, zero in the centre; mean frequency ${frequency} of the highest`, `DFT energy of eigenvector ${index}`),
