@@ -119,6 +119,8 @@ def sure(geometry: Geometry) -> str:
     spectrum = geometry.spectrum()
     if geometry.exact:
         return "These directions are exact: they follow from a closed form."
+    if geometry.structure.rows == 1:
+        return "That is exact: it follows from the last layer alone, whatever comes before it."
     share = spectrum.certified_share()
     error = geometry.whitened_error
     known = (

@@ -32,6 +32,7 @@ def view(
     names = list(dict.fromkeys(s.main.geometry.plan.network for s in subjects))
     return {
         "title": ", ".join(names),
+        "names": names,
         "shape": "x".join(map(str, first.shape)),
         "size": first.structure.size,
         "version": version("sads"),
