@@ -18,11 +18,13 @@ from .distance import distance
 from .doctor import doctor
 from .geometry import geometry
 from .rank import rank
+from .report import report
 from .results import results
 from .rotate import rotate
 from .sample import sample
 from .sweep import sweep
 from .train import train
+from .watch import watch
 
 app = App(
     name="sads",
@@ -45,6 +47,8 @@ app.command(sample)
 app.command(distance)
 app.command(sweep)
 app.command(results)
+app.command(report)
+app.command(watch)
 
 
 def main() -> None:
