@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 import sads
 from sads.directions import Band, Spectrum
-from sads.figures.directions import dft_energy, draw_directions, pictured, save_figure
+from sads.plots.directions import dft_energy, draw_directions, pictured, save_figure
 from sads.geometry import Gaussian
 from sads.geometry.summary import summary, title
 

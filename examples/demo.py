@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sads
 from sads.cli.progress import networks_bar
-from sads.figures.directions import draw_directions, save_figure
+from sads.plots.directions import draw_directions, save_figure
 from sads.geometry.summary import sentences, title
 
 OUT = Path("demo")

@@ -16,6 +16,7 @@ from .data import data
 from .directions import directions
 from .distance import distance
 from .doctor import doctor
+from .figure import figure
 from .geometry import geometry
 from .rank import rank
 from .results import results
@@ -45,6 +46,7 @@ app.command(sample)
 app.command(distance)
 app.command(sweep)
 app.command(results)
+app.command(figure)
 
 
 def main() -> None:

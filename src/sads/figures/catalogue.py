@@ -1,0 +1,74 @@
+"""Which figures there are, and where. A figure's module is imported when it is made."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+
+from matplotlib.figure import Figure
+
+from ..errors import InputError
+from .data import Data, Request, Rows
+from .verdict import Finding
+
+SCALES = ("smoke", "laptop", "paper")
+FIGURES: Mapping[str, str] = MappingProxyType(
+    {
+        "3": "figure_03_impulse",
+        "4": "figure_04_theorem",
+        "5": "figure_05_contours",
+    }
+)
+
+
+class FigureModule(Protocol):
+    """What a module of a figure has.
+
+    Attributes:
+        TITLE: what it shows, in a few words.
+        SCALES: settings of each scale.
+        PARTS: names that `--only` may choose from; empty where the figure is one piece.
+        POWERLESS: scales that train too little to decide anything.
+    """
+
+    TITLE: str
+    SCALES: Mapping[str, Any]
+    PARTS: tuple[str, ...]
+    POWERLESS: tuple[str, ...]
+
+    def data(self, request: Request) -> Data: ...
+
+    def draw(self, data: Data) -> Figure: ...
+
+    def verdict(self, rows: Rows) -> tuple[Finding, ...]: ...
+
+
+def chosen(name: str) -> list[str]:
+    """The figures that a name stands for: one, or `all`.
+
+    >>> chosen("04")
+    ['4']
+
+    Raises:
+        InputError: for a figure that does not exist.
+    """
+    if name == "all":
+        return list(FIGURES)
+    key = name.lstrip("0").upper()
+    if key not in FIGURES:
+        raise InputError(f"no figure {name!r}: choose {', '.join(FIGURES)} or all")
+    return [key]
+
+
+def module(key: str) -> FigureModule:
+    """The module of a figure."""
+    return cast(FigureModule, import_module(f".{FIGURES[key]}", __package__))
+
+
+def file_name(key: str) -> str:
+    """The stem of a figure's files.
+
+    >>> file_name("6"), file_name("A")
+    ('figure-06', 'figure-A')
+    """
+    return f"figure-{key:>02}" if key.isdecimal() else f"figure-{key}"
