@@ -17,6 +17,8 @@ FIGURES: Mapping[str, str] = MappingProxyType(
         "3": "figure_03_impulse",
         "4": "figure_04_theorem",
         "5": "figure_05_contours",
+        "9": "figure_09_forward_probe",
+        "11": "figure_11_probe_sensitivity",
     }
 )
 

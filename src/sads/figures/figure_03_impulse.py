@@ -114,7 +114,7 @@ def draw(data: Data) -> Figure:
     chart.set_xlim(1e-17, 2)
     chart.axvline(ROUNDING, color="0.6", linewidth=0.8, linestyle=":")
     chart.annotate("rounding", (ROUNDING, 0.5), fontsize=6, rotation=90, va="center", ha="right")
-    chart.set_xlabel("asymmetry of the response, share of its norm (one dot a network)")
+    chart.set_xlabel("asymmetry $\\|z-Sz\\|\\,/\\,\\|z\\|$ (one dot a network)")
     return figure
 
 

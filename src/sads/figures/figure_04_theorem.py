@@ -204,10 +204,13 @@ def draw(data: Data) -> Figure:
     for axis, quantity, eta in ((axes[0], "gd error", GD_RATE), (axes[1], "sgd error", SGD_RATE)):
         for i, value in enumerate(EIGENVALUES):
             label = rf"$u_{i + 1}$, $\lambda_{i + 1}={value:g}$"
-            axis.loglog(*_curve(data.rows, quantity, i + 1), color=CYCLE[i], label=label)
+            axis.plot(*_curve(data.rows, quantity, i + 1), color=CYCLE[i], label=label)
+        axis.set_yscale("log")
         axis.set_xlabel(f"step of {'SGD' if 'sgd' in quantity else 'GD'}, rate {eta:g}")
         axis.set_ylabel(r"error $\|\Omega_t-\Omega^*\|_F$")
-    axes[0].set_xlim(10, None)
+    axes[0].annotate("$u_1$ to $u_4$", (320, 1e-2))
+    axes[0].annotate("$u_5$", (300, 1e-8))
+    axes[1].set_xscale("log")
     axes[1].legend()
     traces = _numbers(data.rows, "covariance trace")
     for i, value in enumerate(EIGENVALUES):
@@ -226,7 +229,7 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
     chains = [[value for value, _ in settled[i]] for i in sorted(settled)]
     gaps = [_gap(a, b) for a, b in zip(chains, chains[1:], strict=False)]
     smallest = min(gaps, key=lambda gap: gap[0]) if gaps else (None, None)
-    lemma = [value for found in _numbers(rows, "lemma 1 relative error").values() for value, _ in found]
+    lemma = [v for found in _numbers(rows, "lemma 1 relative error").values() for v, _ in found]
     worst = max(lemma, default=None)
     return (
         _close(rows, "contraction", "gradient descent contracts as in theorem 1", RATE_TOLERANCE),

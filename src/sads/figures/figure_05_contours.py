@@ -90,15 +90,15 @@ def draw(data: Data) -> Figure:
     figure = sheet(PAGE, 2.6)
     left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
     x, y = np.meshgrid(np.linspace(-2.2, 2.2, 200), np.linspace(-1.1, 2.2, 160))
-    left.contourf(x, y, landscape(x, y), levels=np.linspace(-14, 0, 15), cmap="Greys", alpha=0.6)
-    left.contour(x, y, landscape(x, y), levels=np.linspace(-14, 0, 15), colors="0.4", linewidths=0.4)
+    levels = [-13, -9, -6, -4, -2.5, -1.5, -0.8, -0.3, 0]
+    left.contourf(x, y, landscape(x, y), levels=levels, cmap="Greys", alpha=0.35)
+    left.contour(x, y, landscape(x, y), levels, colors="0.5", linewidths=0.5, linestyles="-")
     slope = np.array([1.0, 2 * POINT / 3]) / np.hypot(1.0, 2 * POINT / 3)
     normal = np.array([-slope[1], slope[0]])
     base = np.array([POINT, POINT**2 / 3])
     for arrow, colour, name in ((slope, BLUE, r"v_\parallel"), (normal, ORANGE, r"v_\perp")):
-        left.annotate(
-            "", base + 0.9 * arrow, base, arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.6}
-        )
+        shape = {"arrowstyle": "-|>", "color": colour, "lw": 1.6}
+        left.annotate("", base + 0.9 * arrow, base, arrowprops=shape)
         left.annotate(f"${name}$", base + 1.05 * arrow, color=colour, fontsize=10, ha="center")
     left.plot(*base, "o", color="black", markersize=3)
     left.set_aspect("equal")
@@ -112,11 +112,12 @@ def draw(data: Data) -> Figure:
     )
     for place, colour, name in ((0, BLUE, r"$v_\parallel$"), (90, ORANGE, r"$v_\perp$")):
         right.axvline(place, color=colour, linewidth=1, linestyle="--")
-        right.annotate(name, (place + 3, 0.9), xycoords=("data", "axes fraction"), color=colour)
+        right.annotate(name, (place + 3, 0.03), xycoords=("data", "axes fraction"), color=colour)
     right.set_xlabel("angle from the smallest eigenvalue's direction, degrees")
     right.set_ylabel(r"probability of $|v^\top F|\geq\eta$")
-    right.set_ylim(0, None)
-    right.legend(loc="upper right")
+    right.set_ylim(0, 0.45)
+    right.set_xticks(range(0, 181, 30))
+    right.legend(loc="upper center", ncols=2)
     return figure
 
 
