@@ -14,9 +14,11 @@ from .verdict import Finding
 SCALES = ("smoke", "laptop", "paper")
 FIGURES: Mapping[str, str] = MappingProxyType(
     {
+        "2": "figure_02_bases",
         "3": "figure_03_impulse",
         "4": "figure_04_theorem",
         "5": "figure_05_contours",
+        "6": "figure_06_eigenvectors",
         "9": "figure_09_forward_probe",
         "11": "figure_11_probe_sensitivity",
     }
