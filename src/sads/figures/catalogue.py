@@ -14,12 +14,16 @@ from .verdict import Finding
 SCALES = ("smoke", "laptop", "paper")
 FIGURES: Mapping[str, str] = MappingProxyType(
     {
+        "1": "figure_01_sphere",
         "2": "figure_02_bases",
         "3": "figure_03_impulse",
         "4": "figure_04_theorem",
         "5": "figure_05_contours",
         "6": "figure_06_eigenvectors",
+        "7": "figure_07_mnist",
+        "8": "figure_08_alignment",
         "9": "figure_09_forward_probe",
+        "10": "figure_10_samples",
         "11": "figure_11_probe_sensitivity",
     }
 )
