@@ -7,8 +7,8 @@ from pathlib import Path
 
 import sads
 from sads.cli.progress import networks_bar
-from sads.plots.directions import draw_directions, save_figure
 from sads.geometry.summary import sentences, title
+from sads.plots.directions import draw_directions, save_figure
 
 OUT = Path("demo")
 RUNS = {"iddpm-16": {"tolerance": 0.006}, "dit-2": {}}

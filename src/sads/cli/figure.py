@@ -51,9 +51,7 @@ def figure(
     parts = tuple(only.split(",")) if only else ()
     found = []
     with status(f"figure {name}") as say:
-        request = Request(
-            scale, out, engine, workers, parts, sources, known=seed_from, say=say
-        )
+        request = Request(scale, out, engine, workers, parts, sources, known=seed_from, say=say)
         for made in make_figures(name, request):
             found.append(made.verdict.summary())
             if not json:

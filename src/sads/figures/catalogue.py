@@ -25,6 +25,10 @@ FIGURES: Mapping[str, str] = MappingProxyType(
         "9": "figure_09_forward_probe",
         "10": "figure_10_samples",
         "11": "figure_11_probe_sensitivity",
+        "A": "figure_a_training",
+        "B": "figure_b_classifier",
+        "C": "figure_c_signals",
+        "D": "figure_d_regularisation",
     }
 )
 

@@ -105,16 +105,15 @@ def draw(data: Data) -> Figure:
     """The clouds of one seed, and the distance of all."""
     figure = sheet(PAGE, 2.6)
     grid = figure.add_gridspec(1, 3, width_ratios=[1.2, 1.2, 0.8])
+    known = [np.abs(v) for k, v in data.pictures.items() if k.startswith("cloud")]
+    reach = max([1.5, *(float(np.quantile(v, 0.95)) for v in known)])
     names = {"last": "smallest eigenvalue", "first": "largest eigenvalue"}
     for column, (place, colour) in enumerate(zip(PLACES, (BLUE, ORANGE), strict=True)):
         axes: Any = figure.add_subplot(grid[0, column], projection="3d")
         cloud = data.pictures.get(f"cloud-{place}")
         if cloud is not None:
             axes.scatter(*cloud.T, s=3, color=colour, depthshade=True)
-        axes.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), zlim=(-1.6, 1.6))
-        axes.set_xticks([-1, 0, 1])
-        axes.set_yticks([-1, 0, 1])
-        axes.set_zticks([-1, 0, 1])
+        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
         axes.tick_params(labelsize=5, pad=-3)
         axes.set_box_aspect((1, 1, 1))
         axes.set_title(f"sphere in the {names[place]}'s band", fontsize=7)

@@ -1,6 +1,7 @@
 """Figure 7: samples of networks trained on MNIST under W_min, the identity and W_max.
 
-The paper reports MSW2; so does the verdict."""
+The paper reports MSW2; so does the verdict.
+"""
 
 from matplotlib.figure import Figure
 

@@ -46,8 +46,8 @@ def draw(data: Data) -> Figure:
                 LABELS[rotation], (alpha, mean), (4, 4), textcoords="offset points", fontsize=7
             )
         axes.set_xscale("log")
-        axes.margins(x=0.25, y=0.15)
-        axes.set_ylim(0, None)
+        axes.margins(x=0.25)
+        axes.set_ylim(0, 1.15 * max(r[METRIC] for r in data.rows if r["part"] == part))
         axes.set_title(part)
         axes.set_xlabel(r"alignment $\alpha$, 1 without preference")
         axes.set_ylabel("SW$_2$ to held-out data")

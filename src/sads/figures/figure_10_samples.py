@@ -1,6 +1,7 @@
 """Figure 10: samples for faces and CIFAR-10 under W_min, the identity and W_max.
 
-Looks do not decide, so the verdict is that of the distances (SW2, as in figure 8)."""
+Looks do not decide, so the verdict is that of the distances (SW2, as in figure 8).
+"""
 
 from matplotlib.figure import Figure
 

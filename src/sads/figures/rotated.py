@@ -97,11 +97,19 @@ def wanted(request: Request, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def rotated_data(request: Request, names: tuple[str, ...]) -> Data:
     """One row for each training, with alpha; the first samples of each rotation as pictures."""
-    chosen = wanted(request, names)
     sets = SETS[request.scale]
+    files = {
+        name: prepared(request, name, request.sources.get(name, "digits"), sets[name].shape)
+        for name in wanted(request, names)
+    }
+    return trained(request, files, sets)
+
+
+def trained(request: Request, files: Mapping[str, Path], sets: Mapping[str, Set]) -> Data:
+    """The same for datasets that are there already."""
+    chosen = tuple(files)
     plans, alphas = {}, {}
-    for name in chosen:
-        place = prepared(request, name, request.sources.get(name, "digits"), sets[name].shape)
+    for name, place in files.items():
         plans[name], alphas[name] = plan(request, name, place, sets[name])
     found = run_parts(request, FOLDER, plans)
     rows = [row | alphas[name][row["rotation"]] for name in chosen for row in found[name]]
@@ -113,9 +121,7 @@ def rotated_data(request: Request, names: tuple[str, ...]) -> Data:
     return Data(rows, protocol(sets, chosen, rows), pictures)
 
 
-def protocol(
-    sets: Mapping[str, Set], chosen: tuple[str, ...], rows: Rows
-) -> dict[str, Any]:
+def protocol(sets: Mapping[str, Set], chosen: tuple[str, ...], rows: Rows) -> dict[str, Any]:
     """How the rows were made."""
     note = {"note": "the embedded digits stand in for the paper's data"}
     return {
@@ -137,15 +143,19 @@ def prepared(request: Request, name: str, source: str, shape: tuple[int, ...]) -
     path = request.work("data", f"{name}.npy")
     if not path.is_file():
         request.say(f"reading {source}")
-        samples = shrunk(parse_dataset(source).samples[:MOST], shape)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, lambda place: _save(place, samples))
+        keep_array(path, shrunk(parse_dataset(source).samples[:MOST], shape))
     return path
 
 
-def _save(place: Path, samples: np.ndarray) -> None:
-    with place.open("wb") as stream:
-        np.save(stream, samples, allow_pickle=False)
+def keep_array(path: Path, samples: np.ndarray) -> None:
+    """Write an array as it is, atomically."""
+
+    def save(place: Path) -> None:
+        with place.open("wb") as stream:
+            np.save(stream, samples, allow_pickle=False)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, save)
 
 
 def shrunk(

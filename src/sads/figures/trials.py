@@ -4,6 +4,7 @@ Every part of a figure (a network, a basis, a dataset) is a sweep of its own, so
 made one after the other and nothing is computed twice.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from safetensors.numpy import load_file
 
 from ..api import estimate_geometry
 from ..errors import SadsError
+from ..storage import atomic_write, write_bytes
 from ..sweep import Specification, run_sweep
 from ..sweep.driver import Progress
 from ..sweep.engines import check_engine, make_engine
@@ -84,6 +86,16 @@ def _progress(say: Callable[[str], None], title: str) -> Callable[[Progress], No
         say(f"{title}: {done}{known}")
 
     return report
+
+
+def remembered(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was computed before under this name, or else what is computed now, kept as JSON."""
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    found = compute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, write_bytes(json.dumps(found).encode()))
+    return found
 
 
 def samples_of(request: Request, folder: str, row: Mapping[str, Any]) -> np.ndarray | None:

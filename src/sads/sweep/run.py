@@ -226,6 +226,7 @@ def _train(trial: Trial, shape: tuple[int, ...], out: Path, device: str) -> "Tra
         iterations=protocol.iterations,
         batch_size=protocol.batch_size,
         learning_rate=protocol.learning_rate,
+        weight_decay=protocol.weight_decay,
         seed=trial.seed,
     )
 
