@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from scipy.stats import spearmanr
 
 from ..data import BASES, centred
 from ..sweep import Specification
 from .data import Data, Request, Rows
 from .style import PAGE, sheet
 from .trials import run_parts
-from .verdict import Finding, Interval, bootstrap_interval, positive
+from .verdict import Finding, Interval, bootstrap_interval, positive, rank_correlation
 
 TITLE = "MSW2 over the elements of five bases"
 PARTS = BASES
@@ -173,13 +172,12 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
 
 def _low_frequencies(name: str, values: Float[np.ndarray, "H W"]) -> Finding:
     """Does the metric fall with frequency? Elements are the units of the bootstrap."""
-    radius = np.hypot(*np.indices(values.shape)).ravel()
+    rows, columns = np.indices(values.shape)
+    radius = np.hypot(rows, columns).ravel()
     flat = values.ravel()
 
     def correlation(chosen: np.ndarray) -> float:
-        x, y = radius[chosen], flat[chosen]
-        constant = np.ptp(x) == 0 or np.ptp(y) == 0
-        return np.nan if constant else float(-spearmanr(x, y).statistic)
+        return -rank_correlation(radius[chosen], flat[chosen])
 
     interval = bootstrap_interval(len(flat), correlation, resamples=1_000)
     return Finding(

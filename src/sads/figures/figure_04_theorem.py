@@ -15,6 +15,7 @@ with q = x + sigma eps (equation 18). Many independent chains give its mean erro
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -227,7 +228,7 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
     """Rates, traces, lemma 1, and the order in which stochastic descent settles."""
     settled = _numbers(rows, "settled sgd error")
     chains = [[value for value, _ in settled[i]] for i in sorted(settled)]
-    gaps = [_gap(a, b) for a, b in zip(chains, chains[1:], strict=False)]
+    gaps = [_gap(a, b) for a, b in pairwise(chains)]
     smallest = min(gaps, key=lambda gap: gap[0]) if gaps else (None, None)
     lemma = [v for found in _numbers(rows, "lemma 1 relative error").values() for v, _ in found]
     worst = max(lemma, default=None)

@@ -91,7 +91,7 @@ def data(request: Request) -> Data:
                 "protocol": settings.protocol,
                 "seeds": settings.seeds,
                 "keep": "samples",
-                "grid": [grid | part.places],
+                "grid": [{**grid, **part.places}],
             }
         )
         spectrum = load_geometry(place).spectrum()

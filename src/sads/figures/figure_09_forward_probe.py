@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from scipy.stats import spearmanr
 
 from ..api import estimate_geometry
 from ..data import read_digits
@@ -27,7 +26,7 @@ from ..geometry import Forward
 from ..plots.directions import dft_energy
 from .data import Data, Request, Rows
 from .style import PAGE, sheet, show
-from .verdict import Finding, bootstrap_interval, mean_interval, positive
+from .verdict import Finding, bootstrap_interval, mean_interval, positive, rank_correlation
 
 TITLE = "geometry probed along the forward process of an image"
 PARTS: tuple[str, ...] = ()
@@ -85,7 +84,7 @@ def data(request: Request) -> Data:
         pictures[f"vectors-{j}"] = vectors[:, :SHOWN].T.reshape(-1, *shape[1:]).copy()
     protocol = {
         "network": settings.network,
-        "data": f"the first {settings.images} of the embedded digits, {settings.side}x{settings.side}",
+        "data": f"the first {settings.images} embedded digits, {settings.side}x{settings.side}",
         "networks": settings.networks,
         "leading eigenvectors": LEADING,
     }
@@ -145,7 +144,7 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
     for row in rows:
         if row["quantity"] == "frequency":
             curves.setdefault(row["probe"], []).append(row["value"])
-    found = np.array([spearmanr(np.arange(len(c)), c).statistic for c in curves.values()])
+    found = np.array([rank_correlation(np.arange(len(c)), np.array(c)) for c in curves.values()])
     around = None if len(found) < 2 else bootstrap_interval(len(found), lambda i: found[i].mean())
     return (
         Finding(

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from scipy.stats import spearmanr
 from torch import nn
 
 from ..api import network, train
@@ -34,7 +33,7 @@ from ..networks import ScoreFamily
 from .data import Data, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, remembered
-from .verdict import Finding, bootstrap_interval, positive
+from .verdict import Finding, bootstrap_interval, positive, rank_correlation
 
 TITLE = "geometry through training and the order of learning"
 PARTS: tuple[str, ...] = ()
@@ -217,7 +216,7 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
     table, eigenvalues = learning(rows)
 
     def correlation(seeds: np.ndarray) -> float:
-        return float(spearmanr(eigenvalues, table[seeds].mean(axis=0)).statistic)
+        return rank_correlation(eigenvalues, table[seeds].mean(axis=0))
 
     enough = len(table) > 1
     interval = bootstrap_interval(len(table), correlation, resamples=1_000) if enough else None

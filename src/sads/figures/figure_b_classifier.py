@@ -20,7 +20,6 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from ..api import network
@@ -33,7 +32,7 @@ from ..sweep.means import mean_and_error
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, remembered, run_parts
-from .verdict import Finding, bootstrap_interval, positive
+from .verdict import Finding, bootstrap_interval, positive, rank_correlation
 
 TITLE = "one backbone as classifier and as score network"
 PARTS: tuple[str, ...] = ()
@@ -78,7 +77,7 @@ class Classifier(nn.Module):
         super().__init__()
         self.backbone, self.read = backbone, nn.Linear(width, 1)
 
-    def forward(self, x: Float[Tensor, "N *shape"]) -> Float[Tensor, " N"]:
+    def forward(self, x: Float[Tensor, "N ..."]) -> Float[Tensor, " N"]:
         features = self.backbone.features(x, torch.zeros(len(x)))
         return self.read(features.flatten(2).mean(dim=2))[:, 0]
 
@@ -232,12 +231,11 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
             y: np.ndarray = values,
             sign: int = sign,
         ) -> float:
-            a, b = x[chosen], y[chosen].mean(axis=1)
-            return np.nan if np.ptp(a) == 0 or np.ptp(b) == 0 else sign * spearmanr(a, b).statistic
+            return sign * rank_correlation(x[chosen], y[chosen].mean(axis=1))
 
         interval = bootstrap_interval(len(values), correlation, resamples=1_000)
         statistic = f"Spearman correlation of {'SW2' if sign > 0 else 'minus the test loss'}"
-        whole = float(correlation(np.arange(len(values))))
+        whole = correlation(np.arange(len(values)))
         found.append(
             Finding(claim, f"{statistic} with the eigenvalue", whole, interval, positive(interval))
         )

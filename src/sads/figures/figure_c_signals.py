@@ -90,5 +90,5 @@ def draw(data: Data) -> Figure:
 
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
-    """Is the least alignment modelled best?"""
+    """Whether the least alignment is modelled best."""
     return lowest_is_best(rows, METRIC)

@@ -1,4 +1,4 @@
-"""Figure D, beyond the paper: does the order of directions survive regularisation and little data?
+"""Figure D, beyond the paper: the order of directions under weight decay and with little data.
 
 Rank-one trials along eigenvectors, as in figure 6, for several sizes of the training set and
 strengths of weight decay (open question 4). In each cell the order is summarised by the paired

@@ -232,10 +232,10 @@ def lowest_is_best(rows: Rows, metric: str) -> tuple[Finding, ...]:
             other = means(rows, part, rotation, metric)
             gaps = [other[seed] - least[seed] for seed in sorted(other.keys() & least.keys())]
             value, interval = mean_interval(gaps)
-            name = "data as they are" if rotation == "identity" else "largest alignment"
+            other_name = "data as they are" if rotation == "identity" else "the largest"
             found.append(
                 Finding(
-                    f"{part}: the least alignment is modelled better than {_ARTICLES[rotation]}{name}",
+                    f"{part}: the least alignment is modelled better than {other_name}",
                     f"{metric.upper()} of {rotation} minus that of W_min, paired over seeds",
                     value,
                     interval,
@@ -243,6 +243,3 @@ def lowest_is_best(rows: Rows, metric: str) -> tuple[Finding, ...]:
                 )
             )
     return tuple(found)
-
-
-_ARTICLES = {"identity": "", "max": "the "}

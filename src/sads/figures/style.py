@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -14,7 +16,7 @@ BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, YELLOW, GREY, BLACK = "#56B4E9", "#E69F00", "#777777", "#222222"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW)
 SIGNED, MAGNITUDE = "RdBu_r", "magma"  # around zero; above zero
-_SETTINGS = {
+_SETTINGS: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -23,7 +25,7 @@ _SETTINGS = {
     "ytick.labelsize": 7,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.prop_cycle": mpl.cycler(color=CYCLE),
+    "axes.prop_cycle": cycler(color=CYCLE),
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "svg.hashsalt": "sads",

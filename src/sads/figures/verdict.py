@@ -13,6 +13,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from ..sweep.statistics import coefficients
+
 Interval = tuple[float, float]
 CONFIDENCE = 0.95
 
@@ -116,6 +118,15 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, Interval | Non
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
     return mean, (mean - half, mean + half)
+
+
+def rank_correlation(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
+    """Spearman's; NaN where one of both is constant.
+
+    >>> rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 9.0]))
+    1.0
+    """
+    return float(coefficients(np.asarray(x, float), np.asarray(y, float))[0])
 
 
 def bootstrap_interval(
