@@ -34,13 +34,11 @@ def bases(effect: float, seeds: int) -> Rows:
     rows = []
     for basis in ("canonical", "dct", "dst", "hadamard", "haar"):
         for row, column in itertools.product(range(side), repeat=2):
-            value = (
-                10 - effect * np.hypot(row, column) if basis in ("dct", "dst", "hadamard") else 0
-            )
-            if basis == "canonical":
-                value = effect * ((0 < row < 3 and 0 < column < 3) - 8)
-            if basis == "haar":
-                value = 10 - 8 * effect
+            value = 10 - effect * np.hypot(row, column)
+            if basis in ("canonical", "haar"):
+                value = 10 - 20 * effect
+            if basis == "canonical" and 0 < row < side - 1 and 0 < column < side - 1:
+                value += 2 * effect
             place = {"basis": basis, "row": row, "column": column}
             rows.append(place | {"msw2": float(value) + _noise(rng)})
     return rows

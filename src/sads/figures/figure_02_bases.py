@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from ..data import BASES, centred
 from ..sweep import Specification
+from ..sweep.statistics import LEAST_BANDS
 from .data import Data, Request, Rows
 from .style import PAGE, sheet
 from .trials import run_parts
@@ -172,6 +173,10 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
 
 def _low_frequencies(name: str, values: Float[np.ndarray, "H W"]) -> Finding:
     """Does the metric fall with frequency? Elements are the units of the bootstrap."""
+    claim = f"{_TITLES[name]}: low frequencies are modelled worse"
+    statistic = "Spearman correlation of MSW2 with minus the frequency"
+    if values.size < LEAST_BANDS:
+        return Finding(claim, statistic, None, None, None)
     rows, columns = np.indices(values.shape)
     radius = np.hypot(rows, columns).ravel()
     flat = values.ravel()
@@ -180,17 +185,14 @@ def _low_frequencies(name: str, values: Float[np.ndarray, "H W"]) -> Finding:
         return -rank_correlation(radius[chosen], flat[chosen])
 
     interval = bootstrap_interval(len(flat), correlation, resamples=1_000)
-    return Finding(
-        f"{_TITLES[name]}: low frequencies are modelled worse",
-        "Spearman correlation of MSW2 with minus the frequency",
-        correlation(np.arange(len(flat))),
-        interval,
-        positive(interval),
-    )
+    whole = correlation(np.arange(len(flat)))
+    return Finding(claim, statistic, whole, interval, positive(interval))
 
 
 def _difference(claim: str, statistic: str, worse: np.ndarray, better: np.ndarray) -> Finding:
     """Whether the first mean is above the second, with a bootstrap over elements of both."""
+    if min(len(worse), len(better)) < LEAST_BANDS:
+        return Finding(claim, statistic, None, None, None)
     generator = np.random.default_rng(0)
     draws = [
         generator.choice(worse, len(worse)).mean() - generator.choice(better, len(better)).mean()

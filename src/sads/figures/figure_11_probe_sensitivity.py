@@ -155,6 +155,8 @@ def _finding(rows: Rows, name: str, count: int) -> Finding:
         for probe in sorted(probes)
     ]
     value, interval = mean_interval(means)
+    if len(probes) < 3:  # one pair has no spread
+        interval = None
     baseline = (2 * HALF_WIDTH + 1) / size
     many = "first eigenvector" if count == 1 else f"first {count} eigenvectors"
     return Finding(

@@ -29,6 +29,7 @@ from ..networks.base import ScoreNetwork
 from ..plots.directions import shown_indices
 from ..sweep import Specification
 from ..sweep.means import mean_and_error
+from ..sweep.statistics import LEAST_BANDS
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, remembered, run_parts
@@ -233,7 +234,8 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
         ) -> float:
             return sign * rank_correlation(x[chosen], y[chosen].mean(axis=1))
 
-        interval = bootstrap_interval(len(values), correlation, resamples=1_000)
+        enough = len(values) >= LEAST_BANDS
+        interval = bootstrap_interval(len(values), correlation, resamples=1_000) if enough else None
         statistic = f"Spearman correlation of {'SW2' if sign > 0 else 'minus the test loss'}"
         whole = correlation(np.arange(len(values)))
         found.append(
