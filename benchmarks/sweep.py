@@ -4,7 +4,8 @@
 
 Trials an hour of two one-thread workers, one worker with one thread and one worker with two, on the
 same small trials of iddpm-16, in alternating rounds so that a noisy machine disturbs all alike. The
-workers are started before anything is timed. Run it on a quiet machine.
+workers are started before anything is timed. Run it on a quiet machine. What the machine itself
+allows is measured in the same rounds: training steps of two bare loops at once against one alone.
 """
 
 import argparse
@@ -46,12 +47,14 @@ KINDS = {"two workers, one thread": (2, 1), "one worker, one thread": (1, 1)} | 
     "one worker, two threads": (1, 2)
 }
 RECORDED = 10_000
+BARE_SECONDS = 8.0
 
 
 def throughput(trials: int, iterations: int, rounds: int, place: Path) -> dict[str, Any]:
     """Trials an hour of each kind, and how much better the first is."""
     spec = place / "spec.toml"
     rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    ceilings: list[float] = []
     with ExitStack() as stack:
         engines = {kind: stack.enter_context(_warm(*sizes)) for kind, sizes in KINDS.items()}
         for number in range(rounds):
@@ -60,13 +63,38 @@ def throughput(trials: int, iterations: int, rounds: int, place: Path) -> dict[s
                 started = time.perf_counter()
                 run_sweep(spec, place / f"{kind} {number}", engine=engines[kind], threads=threads)
                 rates[kind].append(3600 * trials / (time.perf_counter() - started))
+            two, one = (_bare_steps(engine) for engine in list(engines.values())[:2])
+            ceilings.append(two / one)
     found = {kind: statistics.median(values) for kind, values in rates.items()}
     two, one, threads = found.values()
     return {
         "trials_per_hour": found,
         "against_one_worker": two / one,
         "against_two_threads": two / threads,
+        "rates": rates,
+        "bare_loops": ceilings,
     }
+
+
+def _bare_steps(engine: Engine) -> float:
+    """Training steps a second of a plain loop in every worker of `engine` at once."""
+    loops = [engine.executor.submit(_steps, BARE_SECONDS) for _ in range(engine.slots)]
+    return sum(loop.result() for loop in loops)
+
+
+def _steps(seconds: float) -> float:
+    import torch
+
+    from sads import api
+
+    module = api.network("iddpm-16").factory()
+    x, t = torch.randn(64, 1, 16, 16), torch.zeros(64, dtype=torch.long)
+    module(x, t).square().mean().backward()
+    started, steps = time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        module(x, t).square().mean().backward()
+        steps += 1
+    return steps / (time.perf_counter() - started)
 
 
 @contextmanager
@@ -167,6 +195,8 @@ def main() -> None:
         f"two workers against one: {rates['against_one_worker']:.2f} times; against one with two "
         f"threads: {rates['against_two_threads']:.2f} times"
     )
+    print("bare loops, two at once against one, by round: ", end="")
+    print(", ".join(f"{ceiling:.2f}" for ceiling in rates["bare_loops"]))
     store = found["store"]
     print(
         f"recording {store['recording_seconds']:.2f} s of {store['seconds']:.1f} s of the smoke "

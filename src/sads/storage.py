@@ -41,7 +41,7 @@ def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
         raise ArtefactError(
-            f"cannot write {path}: {reason(error)}; free space or choose another --out "
+            f"cannot write {path}: {reason(error)}; free space or choose another place "
             "(what was stored before is unchanged)"
         ) from error
     except BaseException:

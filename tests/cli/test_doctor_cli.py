@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def test_words_and_json(sads):
     code, out, err = sads("doctor", "mlp,width=16", "--shape", "1x4x4", "--networks", "24")
@@ -21,6 +23,52 @@ def test_words_and_json(sads):
     keys = {"code", "severity", "evidence", "meaning", "suggestion"}
     assert all(set(one) == keys for one in found["findings"])
     assert "time-blind" in [one["code"] for one in found["findings"]]
+
+
+LOUD = """
+from torch import nn
+print("imported")
+
+class Loud(nn.Module):
+    def __init__(self):
+        super().__init__()
+        print("made")
+        self.out = nn.Conv2d(1, 1, 3, padding=1)
+
+    def forward(self, x, t):
+        print("called")
+        return self.out(x)
+
+def make():
+    return Loud()
+
+def fails():
+    raise KeyError("width")
+
+def leaves():
+    raise SystemExit(0)
+"""
+
+
+def test_what_a_network_prints_is_no_result(sads, tmp_path):
+    (tmp_path / "loud.py").write_text(LOUD)
+    network = f"{tmp_path / 'loud.py'}:make"
+    code, out, err = sads("doctor", network, "--shape", "1x4x4", "--networks", "24", "--json")
+    assert code == 0
+    assert json.loads(out)["network"] == network
+    assert "imported" in err
+
+
+@pytest.mark.parametrize("factory", ["fails", "leaves"])
+@pytest.mark.parametrize("command", ["doctor", "train"])
+def test_factories_that_fail_are_one_line(sads, tmp_path, command, factory):
+    (tmp_path / "loud.py").write_text(LOUD)
+    more = ("--data", "rank-one:dct:0", "--out", str(tmp_path / "out"))
+    more = more if command == "train" else ()
+    network = f"{tmp_path / 'loud.py'}:{factory}"
+    code, out, err = sads(command, network, "--shape", "1x4x4", *more)
+    assert (code, out) == (2, "")
+    assert f"the factory of {network} failed" in err.splitlines()[-1]
 
 
 def test_unknown_networks_are_one_line(sads):

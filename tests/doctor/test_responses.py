@@ -1,12 +1,14 @@
 """Every finding about single networks, with the defect planted and without it."""
 
+import json
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import sads
-from sads.doctor.patient import admit, perturbed
+from sads.doctor.patient import admit, perturb
 from sads.doctor.responses import RESPONSES, padding_only, time_blind
 from sads.doctor.saturation import most_saturated
 from tests.doctor.patients import family
@@ -76,6 +78,28 @@ def test_others_see_the_time(name):
     assert list(time_blind(admit(sads.network(name)))) == []
 
 
+@pytest.mark.parametrize("name", ["UNet2DModel", "UNet2DConditionModel"])
+@pytest.mark.parametrize("channels", [64, 128])
+def test_diffusers_u_nets_of_64_channels_see_the_time(name, channels, tmp_path):
+    kind = "CrossAttn" if name == "UNet2DConditionModel" else "Attn"
+    path = tmp_path / "unet.json"
+    path.write_text(
+        json.dumps(
+            {
+                "_class_name": name,
+                "sample_size": 8,
+                "in_channels": 1,
+                "out_channels": 1,
+                "block_out_channels": [channels, channels],
+                "layers_per_block": 1,
+                "down_block_types": ["DownBlock2D", f"{kind}DownBlock2D"],
+                "up_block_types": [f"{kind}UpBlock2D", "UpBlock2D"],
+            }
+        )
+    )
+    assert list(time_blind(admit(sads.network(f"diffusers:{path}")))) == []
+
+
 def test_a_dit_is_time_blind_at_the_start_only():
     found = list(time_blind(admit(sads.network("dit-2"))))
     assert [f.code for f in found] == ["time-blind-at-init"]
@@ -99,10 +123,22 @@ def test_examination_leaves_the_network_as_it_was():
 
 
 def test_every_parameter_is_moved():
-    network = family("zero head").build()
-    moved = perturbed(network, 0)
+    network, moved = (family("zero head").member(0) for _ in range(2))
+    perturb(moved, 0)
     for name, parameter in network.named_parameters():
         assert bool((moved.get_parameter(name) != parameter).all()), name
+
+
+def normalised() -> nn.Module:
+    """Keeps a tensor that is computed from parameters, as a copy may not."""
+    network = family().build()
+    network.kept = next(network.parameters()) * 2
+    return network
+
+
+def test_a_network_that_cannot_be_copied_is_examined():
+    patient = admit(sads.network(normalised, shape=family().shape))
+    assert {found.code for check in RESPONSES for found in check(patient)} == set()
 
 
 @pytest.mark.parametrize(

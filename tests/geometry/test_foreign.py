@@ -205,6 +205,20 @@ def test_unusual_last_layers_agree_with_naive(how, kind):
         assert found.structure.kind == "tokens"
 
 
+class Unusual(Conv):
+    """A dilated last layer, and the input beside it."""
+
+    def __init__(self):
+        super().__init__("residual")
+        self.out = nn.Conv2d(8, 2, 3, padding=2, dilation=2)
+
+
+def test_a_constant_part_beside_random_last_layers_agrees_with_naive():
+    found = compare(foreign(Unusual), Point(0.2 * POINT.x), networks=240)
+    assert found.plan.readout.kind == "random"
+    assert found.plan.readout.constant
+
+
 class Hidden(Conv):
     """Something besides the parameters differs between networks."""
 
@@ -229,6 +243,32 @@ def test_networks_are_built_where_drawing_would_be_wrong(make):
     found = compare(foreign(make), Zero(), networks=480)
     assert not found.plan.drawn
     assert found.plan.readout.kind == "convolution"
+
+
+class Spectral(nn.Module):
+    """Filters a signal in frequency space with purely imaginary parameters, then reads it."""
+
+    def __init__(self):
+        super().__init__()
+        self.filter = nn.Parameter(1j * torch.randn(2, 5))
+        self.out = nn.Conv1d(2, 2, 1)
+
+    def forward(self, x, t):
+        spectrum = torch.fft.rfft(x + 1 + torch.arange(8).to(x))
+        return self.out(torch.fft.irfft(torch.einsum("ncf,cf->ncf", spectrum, self.filter), n=8))
+
+
+def test_complex_parameters_stay_complex():
+    """G of E[h h^T] = the filtered signal's, in closed form: only the bias would be left of it."""
+    found = estimate_geometry(foreign(Spectral, (2, 8)), networks=1920, timesteps=SPAN)
+    assert not found.plan.drawn
+    modes = np.fft.rfft(1 + np.arange(8))
+    eye = np.eye(5)
+    waves = np.array([np.fft.irfft(1j * modes * eye[k], n=8) for k in range(5)])
+    variance = 1 / (3 * 2)  # of U(-b, b) with b = 1/sqrt(2), for weights and biases
+    scale = found.plan.scale
+    expected = scale * variance * (2 * waves.T @ waves + 1)
+    assert np.linalg.norm(found.factor - expected) < 0.1 * np.linalg.norm(expected)
 
 
 def test_drawn_and_built_networks_have_one_geometry():

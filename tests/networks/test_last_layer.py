@@ -87,6 +87,19 @@ class Gated(Conv):
         return self.gate * super().forward(x, t)
 
 
+class Louder(Conv):
+    """What follows the last layer is one number, of the parameters or of the input."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.gain = nn.Parameter(torch.randn(()).abs() + 0.1)
+        self.own = how
+
+    def forward(self, x, t):
+        loud = self.gain if self.own == "gain" else x.abs().mean(dim=(1, 2, 3), keepdim=True)
+        return loud * super().forward(x, t)
+
+
 class Bare(nn.Module):
     def __init__(self):
         super().__init__()
@@ -102,6 +115,8 @@ class Bare(nn.Module):
         (lambda: Conv("tanh"), (2, 6, 6), "not an affine function"),
         (Tied, (8, 6, 6), "used elsewhere"),
         (Gated, (2, 6, 6), "not the same for all networks"),
+        (lambda: Louder("gain"), (2, 6, 6), "not the same for all networks"),
+        (lambda: Louder("input"), (2, 6, 6), "not the same for all networks"),
         (Bare, (2, 6, 6), "calls no linear"),
     ],
 )

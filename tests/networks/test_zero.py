@@ -11,6 +11,18 @@ from sads.schedule import Schedule
 
 from .zoo import ADM, AdaLNZero, Conv, Gained, Preconditioned, TwoInARow, ZeroConvs
 
+
+class ReZero(Conv):
+    """A zero factor whose name tells nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.rezero = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x, t):
+        return self.rezero * super().forward(x, t)
+
+
 CASES = {
     "adaLN-zero": (AdaLNZero, (1, 8, 8), ("final",), ("adaLN", "final")),
     "adm": (ADM, (2, 6, 6), ("out",), ("out", "branch")),
@@ -21,6 +33,7 @@ CASES = {
         ("model.out_gain",),
         ("model.out_gain",),
     ),
+    "a factor": (ReZero, (2, 6, 6), ("rezero",), ("rezero",)),
     "zero convolution": (ZeroConvs, (2, 6, 6), ("zero",), ("zero",)),
     "two in a row": (TwoInARow, (2, 6, 6), (), ("out", "zero")),
     "our U-Net": (
@@ -61,7 +74,8 @@ def test_the_layer_that_zeroes_the_output_is_found(case):
 def test_redrawing_wakes_the_output(case, policy):
     make, shape, layers, _ = CASES[case]
     network = make()
-    names = layers if policy == "last" else zero_layers(network)
+    found = silence_of(adapt(network, case, Schedule()), torch.randn(1, *shape), torch.tensor([5]))
+    names = layers if policy == "last" else found.zeros
     if not names:
         pytest.skip("no single layer is to blame")
     first, second = (adapt(redrawing(make, names)(), case, Schedule()) for _ in range(2))

@@ -1,6 +1,7 @@
 """Rank correlations on bands: against SciPy and brute force; error rates of what is reported."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from sads.errors import InputError
 from sads.sweep.means import mean_and_error, paired_difference
 from sads.sweep.statistics import bootstrapped, coefficients, correlate, permuted
+from sads.sweep.summary import correlation_fields
 
 numbers = st.lists(st.integers(-4, 4), min_size=3, max_size=12)  # small, so that there are ties
 
@@ -158,3 +160,10 @@ def test_means_and_pairs():
     assert paired_difference(first, second) == (1.0, 0.0)
     with pytest.raises(InputError, match="no seed that both have"):
         paired_difference({0: 1.0}, {1: 1.0})
+
+
+def test_a_constant_metric_has_no_correlation_and_json_says_null():
+    (found,) = correlate(rows(np.ones((5, 2))), permutations=9, resamples=9)
+    fields = json.loads(json.dumps(correlation_fields(found), allow_nan=False))
+    assert fields["spearman"]["value"] is None
+    assert fields["contrast"] == 0

@@ -114,6 +114,12 @@ def test_a_sweep_on_a_read_only_disk_can_be_read(store, plan, tmp_path, monkeypa
     assert not list((tmp_path / "out").glob("*-shm"))
 
 
+def test_a_sweep_of_somebody_else_can_be_read_while_it_runs(store, plan, tmp_path, monkeypatch):
+    store.record([made_up(p) for p in plan])  # in the log, not yet in the database
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert Counter(r["status"] for r in read_rows(tmp_path / "out")[1]) == {"done": 4}
+
+
 def test_killed_while_it_is_made_a_store_is_not_there(tmp_path, plan, monkeypatch):
     (tmp_path / "out").mkdir()
     store = Store(Layout(tmp_path / "out"))

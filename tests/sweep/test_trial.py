@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sads.errors import InputError
 from sads.geometry import load_geometry
 from sads.sweep import PROTOCOLS, Trial
-from sads.sweep.content import parts
+from sads.sweep.content import by_content, parts
 from sads.sweep.protocol import protocol_fields
 from sads.sweep.version import code_version
 
@@ -165,6 +165,35 @@ def test_a_missing_file_is_named():
         trial(data="npy:nowhere.npy").identity()
     with pytest.raises(InputError, match="cannot be imported"):
         trial(network="no_such_module:make", shape="4").identity()
+
+
+@pytest.mark.parametrize("line", ["raise RuntimeError('no')", "raise SystemExit(0)"])
+def test_a_package_that_cannot_be_imported_is_named(tmp_path, monkeypatch, line):
+    package = tmp_path / "sads_test_broken"
+    package.mkdir()
+    (package / "__init__.py").write_text(line)
+    (package / "models.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"sads_test_broken\.models cannot be imported"):
+        by_content("network", "sads_test_broken.models:make")
+
+
+def test_a_package_that_hangs_is_named(tmp_path, monkeypatch):
+    package = tmp_path / "sads_test_hanging"
+    package.mkdir()
+    (package / "__init__.py").write_text("import time\ntime.sleep(600)\n")
+    (package / "models.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sads.specs.networks.IMPORT_SECONDS", 0.5)
+    with pytest.raises(InputError, match="did not finish within"):
+        by_content("network", "sads_test_hanging.models:make")
+
+
+def test_a_relative_folder_of_a_dataset_is_seen_from_the_sweeps_directory(tmp_path):
+    (tmp_path / "pictures").mkdir()
+    seen = trial(data="hf:pictures:train").seen_from(tmp_path)
+    assert seen.data == f"hf:{tmp_path}/pictures:train"
+    assert trial(data="hf:nobody/nothing").seen_from(tmp_path).data == "hf:nobody/nothing"
 
 
 def test_presets():

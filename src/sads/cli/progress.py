@@ -2,12 +2,17 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from ..geometry import Progress
     from ..sweep.driver import Progress as SweepProgress
+
+
+def _quiet() -> redirect_stdout[TextIO]:
+    """What networks print is not our result."""
+    return redirect_stdout(sys.stderr)
 
 
 @contextmanager
@@ -17,11 +22,9 @@ def _bar(title: str, counter: str, note: str) -> Iterator[Callable[..., None]]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    # What networks print is not our result.
-    quiet = redirect_stdout(sys.stderr)
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn(counter)]
     with (
-        quiet,
+        _quiet(),
         Progress(
             *columns,
             TextColumn("{task.fields[note]}"),
@@ -81,10 +84,7 @@ def waiting(title: str) -> Iterator[None]:
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(title):
+    with _quiet(), console.status(title) if console.is_terminal else nullcontext():
         yield
 
 
@@ -112,7 +112,8 @@ def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda progress: None
+        with _quiet():
+            yield lambda progress: None
         return
 
     def table(progress: "SweepProgress") -> Table:
@@ -125,5 +126,5 @@ def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
         found.caption = "\n".join(progress.running[:8])
         return found
 
-    with Live(console=console, transient=True, refresh_per_second=4) as live:
+    with _quiet(), Live(console=console, transient=True, refresh_per_second=4) as live:
         yield lambda progress: live.update(table(progress))

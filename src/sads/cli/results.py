@@ -1,7 +1,6 @@
 """`sads results`: what a sweep has found, also while it runs."""
 
 import json as jsonlib
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +26,7 @@ def results(
         json: print one JSON object with `trials`, sorted by `id`.
     """
     from ..sweep.store import read_rows
-    from ..sweep.summary import correlation_sentence, means, sentences
+    from ..sweep.summary import correlation_fields, correlation_sentence, means, sentences
     from ..sweep.table import write_csv
 
     _, rows = read_rows(directory)
@@ -39,7 +38,7 @@ def results(
     if csv is not None:
         write_csv(csv, rows)
     if json:
-        extra = {"correlations": [asdict(c) for c in found]} if correlate else {}
+        extra = {"correlations": [correlation_fields(c) for c in found]} if correlate else {}
         print(jsonlib.dumps({"trials": rows} | extra))
         return
     print("\n".join([*means(rows), *sentences(rows), *map(correlation_sentence, found)]))

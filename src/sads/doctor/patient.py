@@ -6,7 +6,6 @@ evaluated in float64, where "does not depend on" means below 1e-9; in float32, w
 its precision, below 1e-4.
 """
 
-import copy
 import math
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ from ..geometry.checks import check_family
 from ..geometry.probes import Gaussian
 from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
+from ..networks.casting import cast
 from ..networks.zero import Silence, redrawing, silence_of
 
 INPUTS = 4
@@ -89,14 +89,17 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
         names = silence.layers or silence.zeros
         family = replace(family, factory=redrawing(family.factory, names))
     family = check_family(family, probe, seed, "last").members.family
-    start = family.member(seed).eval().requires_grad_(False)
-    moved = perturbed(start, seed)
+    # Made twice and not copied: some modules refuse that.
+    start, moved = (family.member(seed).eval().requires_grad_(False) for _ in range(2))
+    perturb(moved, seed)
     try:
-        start, moved, x = start.double(), moved.double(), x.double()
+        start, moved = (cast(network, torch.float64) for network in (start, moved))
+        x = x.double()
         with torch.inference_mode():
             start(x[:1].clone(), torch.zeros(1, dtype=torch.int64))
     except (RuntimeError, TypeError):  # some modules fix their precision inside
-        start, moved, x = start.float(), moved.float(), x.float()
+        start, moved = (cast(network, torch.float32) for network in (start, moved))
+        x = x.float()
     return Patient(family, silence, start, moved, x)
 
 
@@ -113,17 +116,15 @@ def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> b
 
 
 @torch.no_grad()
-def perturbed(network: nn.Module, seed: int) -> nn.Module:
-    """A copy with noise on every parameter, half as large as the parameters themselves."""
-    moved = copy.deepcopy(network)
+def perturb(network: nn.Module, seed: int) -> None:
+    """Add noise to every parameter, half as large as the parameters themselves."""
     generator = torch.Generator().manual_seed(seed)
-    for parameter in moved.parameters():
-        size = float(parameter.double().square().mean().sqrt())
+    for parameter in network.parameters():
+        size = float(parameter.abs().double().square().mean().sqrt())
         fan = math.prod(parameter.shape[1:])
         step = 0.5 * (size or 1 / math.sqrt(fan))
         noise = torch.randn(parameter.shape, generator=generator)
         parameter += step * noise.to(parameter)
-    return moved
 
 
 def relative(difference: Tensor, scale: Tensor) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..networks.casting import cast
 from ..networks.initialisation import Distribution
 from ..networks.last_layer import LastLayer, last_parameters
 from .ensemble import BuiltEnsemble, DrawnEnsemble
@@ -65,7 +66,7 @@ def _agrees(
             warnings.simplefilter("error", UserWarning)  # torch tells of a slow way round
             found = ensemble.read(stacked, x, t, torch.float64)
             for i, network in enumerate(pair):
-                own = built.reader(network.double())(
+                own = built.reader(cast(network, torch.float64))(
                     x[i : i + 1].double(), torch.from_numpy(t[i : i + 1])
                 )
                 for ours, theirs in zip(found, own, strict=False):
@@ -75,7 +76,7 @@ def _agrees(
         return False
     finally:
         for network in pair:
-            network.float()
+            cast(network, torch.float32)
     return True
 
 

@@ -25,7 +25,9 @@ from torch.overrides import TorchFunctionMode
 
 from ..errors import NetworkError, SadsError, brief
 from ..networks import ScoreFamily
+from ..networks.casting import cast
 from ..networks.initialisation import Constant, Distribution
+from ..networks.isolation import global_state_kept
 
 PARAMETER_BYTES = 64 * 2**20  # of one chunk of stacked parameters
 LARGEST_CHUNK = 64
@@ -119,7 +121,7 @@ class DrawnEnsemble:
             self._local.members = {}
         cache = self._local.members
         if dtype not in cache:
-            module = copy.deepcopy(self.template).to(dtype)
+            module = cast(copy.deepcopy(self.template), dtype)
             constants = {
                 n: torch.full(self.shapes[n], d.value, dtype=dtype, device=self.device)
                 for n, d in self.constants.items()
@@ -199,10 +201,11 @@ class BuiltEnsemble:
         """What is read of N fresh networks at (x_i, t_i)."""
         found = []
         for i, seed in enumerate(rng.integers(2**62, size=len(t))):
-            module = self.reader(self.build(int(seed)).to(dtype))
+            module = self.reader(cast(self.build(int(seed)), dtype))
             step = torch.tensor([int(t[i])], device=self.device)
             try:
-                found.append(module(x[i : i + 1].to(self.device, dtype), step))
+                with global_state_kept():
+                    found.append(module(x[i : i + 1].to(self.device, dtype), step))
             except SadsError:
                 raise
             except Exception as error:

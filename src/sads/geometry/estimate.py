@@ -190,7 +190,7 @@ def _estimates(
 
 def _start(source: Source, goal: Goal) -> tuple[Source, State]:
     """A fresh run: the plan is completed by batch size and precision."""
-    precision = source.precision(goal.allowed_rounding)
+    precision = source.precision(goal.allowed_rounding, goal.networks)
     batch = goal.batch(source.plan.batch)
     plan = source.plan.model_copy(update={"batch": batch, "precision": precision})
     state = State.empty(plan.readout)

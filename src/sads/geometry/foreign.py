@@ -114,8 +114,6 @@ def _read_last_layer(
     check_not_copied(first, call.weight, made_of)
     inputs = probe.draw(t, family.shape, family.schedule, rng)
     tail = measured_tail(members.networks, layer, family, probe, weights, (x, inputs, steps))
-    # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
-    s_b *= tail.bias_share
     shape, width = family.shape, features_width(call)
     extra: dict[str, Any] = {"floor": tail.floor, "constant": tail.constant}
     found = arrangement(call, layer.selection, shape)
@@ -123,6 +121,8 @@ def _read_last_layer(
         random = RandomLayers(call, layer.selection, s_w, s_b)
         readout = ReadOut("random", shape, RANDOM_LAYERS, **extra)
         return Reading(readout, tail, layer, random, "its last layer is an unusual one")
+    # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
+    s_b *= tail.bias_share
     kernel = () if call.function is LINEAR else tuple(call.weight.shape[2:])
     readout = ReadOut(found.kind, shape, width, s_w, s_b, kernel, **found.fields, **extra)
     return Reading(readout, tail, layer, None, "")

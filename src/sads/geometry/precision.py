@@ -78,6 +78,7 @@ def choose_precision(
     return Precision("float32" if agrees else "float64", difference, allowed, networks)
 
 
-def networks_to_compare(readout: ReadOut) -> int:
-    """Enough to see every direction, within reason."""
-    return int(np.clip(-(-2 * readout.structure.rows // readout.rank), FEWEST, MOST))
+def networks_to_compare(readout: ReadOut, planned: int | None) -> int:
+    """Enough to see every direction, but no large part of the networks that are planned."""
+    most = MOST if planned is None else min(MOST, planned // 8)
+    return max(FEWEST, min(-(-2 * readout.structure.rows // readout.rank), most))

@@ -72,10 +72,10 @@ class Source:
         """The same source under the plan of an earlier run that it continues."""
         return replace(self, plan=plan)
 
-    def precision(self, allowed: float) -> Precision:
-        """Float32 if it agrees with float64 on a few networks."""
+    def precision(self, allowed: float, planned: int | None) -> Precision:
+        """Float32 if it agrees with float64 on a few of the networks that are planned."""
         rng = np.random.default_rng([self.plan.seed, 2])
-        t, x = self.inputs(networks_to_compare(self.plan.readout), rng)
+        t, x = self.inputs(networks_to_compare(self.plan.readout, planned), rng)
 
         def moment(part: slice, own: np.random.Generator, dtype: torch.dtype) -> np.ndarray:
             return self.moment_at(x[part], t[part], own, dtype)

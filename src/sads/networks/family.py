@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..errors import InputError
+from ..errors import InputError, NetworkError, SadsError, brief
 from ..schedule import Schedule
 from .adapters.calls import adapt
 from .base import ScoreNetwork
@@ -60,8 +60,18 @@ class ScoreFamily:
         return seeded(self.build, seed)
 
     def build(self) -> nn.Module:
-        """A fresh network that predicts noise, drawn from the global generators."""
-        return adapt(self.factory(), self.name, self.schedule, self.prediction)
+        """A fresh network that predicts noise, drawn from the global generators.
+
+        Raises:
+            NetworkError: if the factory fails, or wants to leave.
+        """
+        try:
+            made = self.factory()
+        except SadsError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise NetworkError(f"the factory of {self.name} failed: {brief(error)}") from error
+        return adapt(made, self.name, self.schedule, self.prediction)
 
     def fingerprint(self, member: nn.Module) -> str:
         """Digest of the parameters of a member, how they start, and what it does with them.

@@ -23,6 +23,7 @@ from .tracing import LINEAR, Call, NoLastLayer, count_calls, read
 
 LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
 AFFINE = 1e-4  # relative deviation from (*) allowed in float32
+NOT_FIXED = "the map from its last layer to its output is not the same for all networks and inputs"
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,7 @@ def find_last_layer(networks: list[nn.Module], x: Tensor, t: Tensor) -> LastLaye
     name = layer_name(first, call.weight)
     _check_not_shared(first, name, one, step, index)
     selection, reference = _selection(first, one, step, index)
-    varies = False
-    for network in networks[:2]:
-        for i in range(2):
-            effect = _effect(network, x[i : i + 1], t[i : i + 1], index, reference.e)
-            varies |= _compare(effect, reference)
+    varies = _check_fixed(networks, x, t, index, reference)
     return LastLayer(index, name, call.u.numel(), selection, varies)
 
 
@@ -167,15 +164,30 @@ def _effect(network: nn.Module, x: Tensor, t: Tensor, index: int, e: Tensor) -> 
     return (output - constant).double() / known_scales(network, t).to(output.device)
 
 
-def _compare(effect: Tensor, reference: _Reference) -> bool:
-    """Whether s_t differs from the reference's; raises where Q does."""
+def _check_fixed(
+    networks: list[nn.Module], x: Tensor, t: Tensor, index: int, reference: _Reference
+) -> bool:
+    """Whether s_t varies; Q and s_t must be the same for another network and another input."""
+
+    def ratio(network: int, i: int, step: int) -> float:
+        at = x[i : i + 1], t[step : step + 1]
+        return _ratio(_effect(networks[network], *at, index, reference.e), reference)
+
+    first = 1.0, ratio(1, 0, 0), ratio(0, 1, 0)  # the reference is of network 0 at x_0, t_0
+    second = ratio(0, 0, 1), ratio(1, 1, 1)
+    for found in (first, second):
+        if max(found) - min(found) > AFFINE * max(map(abs, found)):
+            raise NoLastLayer(NOT_FIXED)
+    return abs(second[0] - 1) > AFFINE
+
+
+def _ratio(effect: Tensor, reference: _Reference) -> float:
+    """The factor between an effect and the reference's; raises where it is not only a factor."""
     own = reference.effect
     ratio = float((effect * own).sum() / own.square().sum())
     if not torch.allclose(effect, ratio * own, rtol=0, atol=AFFINE * float(effect.abs().max())):
-        raise NoLastLayer(
-            "the map from its last layer to its output is not the same for all networks and inputs"
-        )
-    return abs(ratio - 1) > AFFINE
+        raise NoLastLayer(NOT_FIXED)
+    return ratio
 
 
 def _selection(

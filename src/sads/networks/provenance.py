@@ -68,7 +68,8 @@ class Recorder(TorchDispatchMode):
         """The distribution that a tensor's whole storage was filled from, if known."""
         found = self._known.get(_address(tensor))
         whole = tensor.numel() == tensor.untyped_storage().nbytes() // tensor.element_size()
-        return found[1] if found is not None and whole else None
+        real = not tensor.is_complex()  # ours are the distributions of real numbers
+        return found[1] if found is not None and whole and real else None
 
 
 def _address(tensor: Tensor) -> int:

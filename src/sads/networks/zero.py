@@ -32,7 +32,7 @@ class Silence:
     Attributes:
         layers: names of the layers or single parameters whose zeros are to blame, in order; empty
             if several in a row are.
-        zeros: all zero-initialised layers and gains of the network.
+        zeros: all zero-initialised layers and gains of the network, those to blame included.
     """
 
     layers: tuple[str, ...]
@@ -88,7 +88,8 @@ def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
         for name, gradient in zip(zeros, gradients, strict=True)
         if gradient is not None and bool(gradient.any())
     ]
-    return Silence(_as_layers(network, blamed), zero_layers(network))
+    layers = _as_layers(network, blamed)
+    return Silence(layers, tuple(dict.fromkeys((*zero_layers(network), *layers))))
 
 
 def _as_layers(network: nn.Module, parameters: list[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import nn
 
@@ -25,6 +25,7 @@ from ..schedule import Schedule
 from .grammar import convert, split_fields
 
 IMPORT_SECONDS = 60.0
+Result = TypeVar("Result")
 
 
 def parse_network(
@@ -126,14 +127,15 @@ def _load_file(path: Path) -> ModuleType:
         raise InputError(f"{path} cannot be imported as Python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and the like look their module up there
-    return _run(lambda: spec.loader.exec_module(module) or module, str(path))  # type: ignore[union-attr]
+    return guarded(lambda: spec.loader.exec_module(module) or module, str(path))  # type: ignore[union-attr]
 
 
 def _load_module(name: str) -> ModuleType:
-    return _run(lambda: importlib.import_module(name), name)
+    return guarded(lambda: importlib.import_module(name), name)
 
 
-def _run(load: Callable[[], ModuleType], name: str) -> ModuleType:
+def guarded(load: Callable[[], Result], name: str) -> Result:
+    """What an import of other people's code returns, if it ends in time and does not fail."""
     try:
         with global_state_kept(), time_limit(IMPORT_SECONDS, f"importing {name}"):
             return load()

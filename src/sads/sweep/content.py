@@ -14,7 +14,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ..errors import ArtefactError, InputError, brief
+from ..errors import ArtefactError, InputError
 from ..storage import reason
 
 #: Fields of a trial that may name a path.
@@ -32,8 +32,10 @@ _ASIDE = ("batch", "precision", "versions")
 Parts = tuple[str, str, str]
 
 
-def parts(field: str, text: str) -> Parts | None:
+def parts(field: str, text: str, root: Path = Path()) -> Parts | None:
     """The text before, of and after the path that a field's text names; None if it names none.
+
+    Whether there is such a path is seen from the directory `root`.
 
     >>> parts("data", "rank-one:geometry=runs/a:band=3")
     ('rank-one:geometry=', 'runs/a', ':band=3')
@@ -45,22 +47,22 @@ def parts(field: str, text: str) -> Parts | None:
     for pattern in _NETWORK if field == "network" else _DATA:
         if found := re.fullmatch(pattern, text):
             before, path, after = found.groups()
-            return _existing(before, path, after)
+            return _existing(before, path, after, root)
     return None
 
 
-def _existing(before: str, path: str, after: str) -> Parts | None:
+def _existing(before: str, path: str, after: str, root: Path) -> Parts | None:
     """`npz:FILE[:KEY]` and `hf:NAME[:SPLIT]`: a colon is part of the path only if that exists."""
-    if before in ("npz:", "hf:") and ":" in path and not Path(path).exists():
+    if before in ("npz:", "hf:") and ":" in path and not (root / path).exists():
         path, _, key = path.rpartition(":")
         after = f":{key}{after}"
     # A dataset of the hub has a name and no file.
-    return None if before == "hf:" and not Path(path).exists() else (before, path, after)
+    return None if before == "hf:" and not (root / path).exists() else (before, path, after)
 
 
 def absolute(field: str, text: str, root: Path) -> str:
     """The text with its path made absolute, as seen from a directory."""
-    found = parts(field, text)
+    found = parts(field, text, root)
     return text if found is None else f"{found[0]}{root / found[1]}{found[2]}"
 
 
@@ -79,10 +81,10 @@ def by_content(field: str, text: str) -> str:
 
 
 def _module_file(module: str) -> Path:
-    try:
-        found = importlib.util.find_spec(module)
-    except (ImportError, ValueError) as error:
-        raise InputError(f"{module} cannot be imported ({brief(error)})") from error
+    from ..specs.networks import guarded  # with torch, which readers of results do without
+
+    # The packages around it are imported.
+    found = guarded(lambda: importlib.util.find_spec(module), module)
     if found is None or found.origin is None:
         raise InputError(f"{module} cannot be imported: there is no such module")
     return Path(found.origin)

@@ -187,8 +187,8 @@ def load_specification(path: str | Path) -> Specification:
 
 
 def _first(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first complaint, with its place and what to do."""
-    first = error.errors()[0]
+    """The first complaint, with its place and what to do; a misspelt key explains a missing one."""
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     place = [f"{p + 1}" if isinstance(p, int) else p for p in first["loc"]]
     where, key = " ".join(place), str(first["loc"][-1]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
@@ -197,6 +197,8 @@ def _first(error: ValidationError, model: type[BaseModel]) -> str:
         close = get_close_matches(key, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
         return f"unknown key {key!r} ({where}): {hint}"
+    if first["type"] == "too_short":
+        return f"{where}: expected at least one, got an empty list"
     message = first["msg"].removeprefix("Value error, ")
     got = "" if first["type"] in ("missing", "value_error") else f", got {first['input']!r}"
     return f"{where}: {message}{got}" if where else message

@@ -175,9 +175,11 @@ def _facts(connection: sqlite3.Connection) -> dict[str, Any]:
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that sees one state of the database and cannot change it."""
     with _translated(path):
-        # A reader makes shared memory beside the file; where it may not, nobody is writing.
-        writable = os.access(path.parent, os.W_OK)
-        connection = _connect(path, "ro" if writable else "ro&immutable=1")
+        # A reader makes shared memory beside the file unless a writer, perhaps of another user, has
+        # made it. Where it may not and there is no log, nobody is writing.
+        log = path.with_name(f"{path.name}-wal")
+        usual = os.access(path.parent, os.W_OK) or log.exists()
+        connection = _connect(path, "ro" if usual else "ro&immutable=1")
         try:
             connection.execute("BEGIN")
             yield connection

@@ -1,9 +1,11 @@
 """Results in words and columns."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .means import mean_and_error
@@ -96,6 +98,19 @@ def correlation_sentence(found: "Correlation") -> str:
         f"bands and {many} {'seed' if many == 1 else 'seeds'}: {', '.join(parts)}; largest minus "
         f"smallest {_cell(found.contrast, found.contrast_error)}."
     )
+
+
+def correlation_fields(found: "Correlation") -> dict[str, Any]:
+    """A correlation for JSON, which has null instead of NaN."""
+
+    def known(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: known(own) for key, own in value.items()}
+        if isinstance(value, tuple):
+            return [known(own) for own in value]
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    return known(asdict(found))
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
