@@ -84,7 +84,7 @@ def draw(data: Data) -> Figure:
     axes[4].set_xscale("log")
     axes[4].margins(x=0.3)
     axes[4].set_ylim(0, 1.15 * max(row[METRIC] for row in data.rows))
-    axes[4].set_xlabel(r"alignment $\alpha$, 1 without preference")
+    axes[4].set_xlabel(r"relative alignment $\alpha$")
     axes[4].set_ylabel("SW$_2$ to held-out data")
     return figure
 

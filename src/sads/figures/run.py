@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError
+from ..sweep.engines import check_engine
 from .catalogue import FigureModule, chosen, file_name, module
 from .data import Request
 from .output import write_figure
@@ -38,6 +39,7 @@ def make_figures(name: str, request: Request) -> Iterator[Made]:
 def check(key: str, request: Request) -> None:
     """Refuse what the figure cannot be made from."""
     figure = module(key)
+    check_engine(request.engine, request.workers)
     if request.scale not in figure.SCALES:
         known = ", ".join(figure.SCALES)
         raise InputError(f"a scale of figure {key} is {known}, got {request.scale!r}")

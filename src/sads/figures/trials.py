@@ -17,7 +17,7 @@ from ..errors import SadsError
 from ..storage import atomic_write, write_bytes
 from ..sweep import Specification, run_sweep
 from ..sweep.driver import Progress
-from ..sweep.engines import check_engine, make_engine
+from ..sweep.engines import make_engine
 from ..sweep.layout import Layout
 from ..sweep.store import DONE, read_rows
 from ..sweep.summary import span
@@ -46,7 +46,6 @@ def run_parts(
     Raises:
         UnfinishedError: if trials failed.
     """
-    check_engine(request.engine, request.workers)
     log = request.work(folder)
     log.mkdir(parents=True, exist_ok=True)
     engine = make_engine(request.engine, workers=request.workers, log=log / "workers.log")
