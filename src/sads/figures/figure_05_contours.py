@@ -142,6 +142,6 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
             "smallest difference between bound and probability",
             min(slack),
             None,
-            min(slack) >= 0,
+            bool(min(slack) >= 0),
         ),
     )
