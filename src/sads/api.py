@@ -161,7 +161,7 @@ def train(
         callbacks: called after each step with its number, loss and time.
         device: `cpu` or a CUDA device.
         **settings: `iterations`, `batch_size`, `learning_rate`, `seed`, `accumulate`, `clip`,
-            `compile`, `bfloat16`; what is left out is the preset's of table 1.
+            `weight_decay`, `compile`, `bfloat16`; what is left out is the preset's of table 1.
     """
     family = replace(network(source, shape=shape), schedule=Schedule(schedule))
     found = (

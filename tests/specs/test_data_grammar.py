@@ -253,9 +253,17 @@ def test_places_outside_a_geometry(geometry, place, message):
         parse_data(f"rank-one:geometry={geometry}:{place}")
 
 
-def test_a_sphere_takes_no_band(geometry):
-    with pytest.raises(InputError, match="whole number"):
-        parse_data(f"sphere:geometry={geometry}:band=0,5,7")
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("band=0,5,7", "written like sphere"),
+        ("band=9", "bands 0 to 4"),
+        ("band=0", "choose a wider band"),
+    ],
+)
+def test_bad_bands_of_a_sphere(geometry, place, message):
+    with pytest.raises(InputError, match=message):
+        parse_data(f"sphere:geometry={geometry}:{place}")
 
 
 def test_a_geometry_of_another_shape_or_none(geometry, tmp_path):

@@ -22,7 +22,7 @@ from sads.sweep import PROTOCOLS, Trial, run
 from sads.sweep.data import dataset
 from sads.sweep.layout import Layout
 from sads.sweep.result import Job, Outcome
-from sads.sweep.run import run_job
+from sads.sweep.run import KEPT_SAMPLES, run_job
 from sads.sweep.version import code_version
 
 PROTOCOL = PROTOCOLS["smoke"].model_copy(
@@ -75,7 +75,7 @@ def test_the_result_is_what_the_commands_give(tmp_path):
     assert measured == expected
     assert measured["w2_direction"] is not None
     artefact = load_file(Layout(tmp_path / "sweep").artefact(result.artefact))
-    np.testing.assert_array_equal(artefact["samples"], samples[:64])
+    np.testing.assert_array_equal(artefact["samples"], samples[:KEPT_SAMPLES])
     np.testing.assert_array_equal(artefact["losses"], trained.losses.numpy())
     head = trained.network.state_dict()["head.weight"].numpy()
     np.testing.assert_array_equal(artefact["network.head.weight"], head)

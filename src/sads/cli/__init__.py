@@ -16,6 +16,7 @@ from .data import data
 from .directions import directions
 from .distance import distance
 from .doctor import doctor
+from .figure import figure
 from .geometry import geometry
 from .rank import rank
 from .report import report
@@ -49,6 +50,7 @@ app.command(sweep)
 app.command(results)
 app.command(report)
 app.command(watch)
+app.command(figure)
 
 
 def main() -> None:

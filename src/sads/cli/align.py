@@ -34,8 +34,8 @@ def align(
         found = api.align(directory, data)
         said = sentences(found)
     if png is not None:
-        from ..figures.alignment import draw_alignment
-        from ..figures.directions import save_figure
+        from ..plots.alignment import draw_alignment
+        from ..plots.directions import save_figure
 
         save_figure(draw_alignment(found), png)
     print(jsonlib.dumps(summary(found)) if json else "\n".join(said))

@@ -33,8 +33,8 @@ def data(
 
     found = parse_dataset(data, shape=parse_shape(shape) if shape else None)
     if png is not None:
-        from ..figures.contact_sheet import draw_contact_sheet
-        from ..figures.directions import save_figure
+        from ..plots.contact_sheet import draw_contact_sheet
+        from ..plots.directions import save_figure
 
         save_figure(draw_contact_sheet(found), png)
     if json:

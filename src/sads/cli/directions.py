@@ -27,7 +27,7 @@ def directions(
 
     found = load_geometry(directory)
     if png is not None:
-        from ..figures.directions import draw_directions, save_figure
+        from ..plots.directions import draw_directions, save_figure
 
         save_figure(draw_directions(found.spectrum(), title(found)), png)
     if json:

@@ -91,6 +91,19 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
+def status(title: str) -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done, fed by the yielded function."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: None
+        return
+    with console.status(title) as shown:
+        yield shown.update
+
+
+@contextmanager
 def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
     """A live table with trials done, running, failed and time left, fed by the yielded function."""
     from datetime import timedelta

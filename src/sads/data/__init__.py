@@ -9,7 +9,7 @@ from .hugging_face import read_hugging_face
 from .mnist import read_mnist
 from .pictures import Treatment
 from .selection import Selection
-from .synthetic import band_direction, index_direction, rank_one, sphere, stream
+from .synthetic import band_direction, band_directions, index_direction, rank_one, sphere, stream
 
 __all__ = [
     "BASES",
@@ -17,6 +17,7 @@ __all__ = [
     "Selection",
     "Treatment",
     "band_direction",
+    "band_directions",
     "basis",
     "centred",
     "element",

@@ -8,7 +8,7 @@ so that |x| = sqrt(D) for every sample (figure 1).
 
 Directions come from a basis (`data.bases`) or from a geometry's spectrum. A single eigenvector out
 of a degenerate band means nothing, so `band_direction` draws a unit vector uniformly from the
-band's subspace instead.
+band's subspace instead, and `band_directions` several orthonormal ones.
 
 Each seed has three streams of random numbers, so that a held-out set shares its direction with the
 training set and nothing else.
@@ -53,15 +53,31 @@ def sphere(
 
 def band_direction(spectrum: Spectrum, band: int, seed: int) -> Float[np.ndarray, " D"]:
     """A unit vector drawn uniformly from the subspace of a band."""
+    return band_directions(spectrum, band, seed, 1)[:, 0]
+
+
+def band_directions(
+    spectrum: Spectrum, band: int, seed: int, count: int
+) -> Float[np.ndarray, "D {count}"]:
+    """Orthonormal columns drawn uniformly from the subspace of a band."""
     if not 0 <= band < len(spectrum.bands):
         raise InputError(
             f"band {band} does not exist: the geometry has bands 0 to {len(spectrum.bands) - 1}"
         )
     chosen = spectrum.bands[band]
-    weights = stream(seed, "direction").standard_normal(chosen.width)
-    indices = range(chosen.first, chosen.last + 1)
-    mixture = sum(w * spectrum.vector(i) for w, i in zip(weights, indices, strict=True))
-    return np.asarray(mixture / np.linalg.norm(mixture))
+    if chosen.width < count:
+        raise InputError(
+            f"band {band} has {chosen.width} directions, {count} are needed: choose a wider band"
+        )
+    weights = stream(seed, "direction").standard_normal((count, chosen.width))
+    vectors = [spectrum.vector(i) for i in range(chosen.first, chosen.last + 1)]
+    columns: list[np.ndarray] = []
+    for row in weights:
+        mixture = np.asarray(sum(w * v for w, v in zip(row, vectors, strict=True)))
+        for known in columns:  # Gram and Schmidt: the first direction is the draw itself
+            mixture = mixture - known * (known @ mixture)
+        columns.append(mixture / np.linalg.norm(mixture))
+    return np.stack(columns, axis=1)
 
 
 def index_direction(spectrum: Spectrum, index: int) -> Float[np.ndarray, " D"]:

@@ -36,6 +36,7 @@ class Settings(BaseModel):
         seed: of the initialisation and all draws.
         accumulate: batches an update.
         clip: largest norm of the gradient.
+        weight_decay: share of every weight that is taken away in each update, over the rate.
         compile: use torch.compile.
         bfloat16: use autocast to bfloat16.
     """
@@ -48,6 +49,7 @@ class Settings(BaseModel):
     seed: int = Field(default=0, ge=0, lt=2**63)
     accumulate: int = Field(default=1, ge=1)
     clip: float = Field(default=1.0, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
     compile: bool = False
     bfloat16: bool = False
 

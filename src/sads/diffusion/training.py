@@ -123,7 +123,9 @@ def _train(
     device: torch.device,
 ) -> Trained:
     network = initial_network(family, settings.seed).to(device).train()
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    optimiser = torch.optim.AdamW(  # without decay it is Adam
+        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
     run = Run.fresh(settings, data_digest(samples), rotation.digest if rotation else None)
     if out is not None and (out / FILE).exists():
         run = read_run(out, family, network, optimiser, run)

@@ -11,6 +11,7 @@
 | `rank-one:geometry=DIR:I`      | v is eigenvector I, 0 for the largest eigenvalue               |
 | `rank-one:geometry=DIR:band=K` | v is drawn by the seed from the subspace of band K             |
 | `sphere:SOURCE:I,J,K`          | a sphere in three directions of a basis or of `geometry=DIR`   |
+| `sphere:geometry=DIR:band=K`   | the three are drawn by the seed from the subspace of band K    |
 
 Options of all: `count=`, `seed=`, `split=train|held-out`. Without a split a finite set is whole
 (MNIST: its train files). Rank-one and sphere data have 10,000 samples unless `count` says

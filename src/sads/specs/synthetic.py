@@ -1,11 +1,11 @@
 """Strings to data on known manifolds: `rank-one:SOURCE:I` and `sphere:SOURCE:I,J,K`.
 
 SOURCE is a basis (`canonical`, `dct`, `dst`, `hadamard`, `haar`) or `geometry=DIR`, whose
-eigenvectors count from 0, the largest eigenvalue; there `band=K` may stand for the index of
-rank-one data.
+eigenvectors count from 0, the largest eigenvalue; there `band=K` may stand for the indices:
+directions drawn by the seed inside the band.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +14,7 @@ from ..data import (
     BASES,
     Dataset,
     Selection,
-    band_direction,
+    band_directions,
     element,
     index_direction,
     rank_one,
@@ -27,7 +27,7 @@ from .grammar import convert
 
 SYNTHETIC = ("rank-one", "sphere")
 DEFAULT_COUNT = 10_000
-Direction = Callable[[str], Float[np.ndarray, " D"]]
+Directions = Callable[[list[str]], Float[np.ndarray, "D k"]]
 
 
 def parse_synthetic(
@@ -45,48 +45,53 @@ def parse_synthetic(
     source, _, places = rest.rpartition(":")
     indices = places.split(",")
     needed = 1 if kind == "rank-one" else 3
-    if not source or len(indices) != needed:
+    in_band = source.startswith("geometry=") and places.startswith("band=")
+    if not source or len(indices) != (1 if in_band else needed):
         example = "rank-one:dct:0" if kind == "rank-one" else "sphere:dct:0,1,2"
         raise InputError(f"{kind} data is written like {example}, got {text!r}")
     count = DEFAULT_COUNT if selection.count is None else selection.count
     generator = stream(selection.seed, selection.split or "train")
-    own, direction = _source(source, selection.seed, shape, text)
+    own, directions = _source(source, selection.seed, shape, text, needed)
+    columns = directions(indices)
     if kind == "rank-one":
-        v = direction(indices[0])
+        v = columns[:, 0]
         return Dataset(rank_one(v, count, generator).reshape(count, *own), text, v)
-    columns = np.stack([direction(str(_index(place))) for place in indices], axis=1)
     return Dataset(sphere(columns, count, generator).reshape(count, *own), text)
 
 
 def _source(
-    source: str, seed: int, shape: tuple[int, ...] | None, text: str
-) -> tuple[tuple[int, ...], Direction]:
-    """The shape of a sample, and the function from what stands for an index to a direction."""
+    source: str, seed: int, shape: tuple[int, ...] | None, text: str, needed: int
+) -> tuple[tuple[int, ...], Directions]:
+    """The shape of a sample, and the function from what stands for indices to directions."""
     if source.startswith("geometry="):
-        return _geometry_source(source.removeprefix("geometry="), seed, shape)
+        return _geometry_source(source.removeprefix("geometry="), seed, shape, needed)
     if source not in BASES:
         known = ", ".join(BASES)
         raise InputError(f"unknown directions {source!r}: expected {known} or geometry=DIR")
     if shape is None:
         raise InputError(f"{text} does not say its shape: pass --shape, for example 1x16x16")
-    return shape, lambda place: element(source, shape, _index(place))
+    return shape, lambda places: _columns(element(source, shape, _index(p)) for p in places)
 
 
 def _geometry_source(
-    directory: str, seed: int, shape: tuple[int, ...] | None
-) -> tuple[tuple[int, ...], Direction]:
+    directory: str, seed: int, shape: tuple[int, ...] | None, needed: int
+) -> tuple[tuple[int, ...], Directions]:
     geometry = load_geometry(directory)
     if shape is not None and shape != geometry.shape:
         expected, got = ("x".join(map(str, s)) for s in (shape, geometry.shape))
         raise InputError(f"the geometry in {directory} is of {got}, expected {expected}")
 
-    def direction(place: str) -> np.ndarray:
-        if place.startswith("band="):
-            band = convert("band", place.removeprefix("band="), int)
-            return band_direction(geometry.spectrum(), band, seed)
-        return index_direction(geometry.spectrum(), _index(place))
+    def directions(places: list[str]) -> np.ndarray:
+        if places[0].startswith("band="):
+            band = convert("band", places[0].removeprefix("band="), int)
+            return band_directions(geometry.spectrum(), band, seed, needed)
+        return _columns(index_direction(geometry.spectrum(), _index(p)) for p in places)
 
-    return geometry.shape, direction
+    return geometry.shape, directions
+
+
+def _columns(vectors: Iterable[np.ndarray]) -> np.ndarray:
+    return np.stack(list(vectors), axis=1)
 
 
 def _index(place: str) -> int:

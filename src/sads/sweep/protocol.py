@@ -30,6 +30,7 @@ class Protocol(BaseModel):
         train: at most so many training samples; None for the whole split of a finite set, and
             10,000 of synthetic data.
         projections: random directions of the distances; None for 64 D.
+        weight_decay: of the optimiser, decoupled from the gradient; the paper has none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -41,6 +42,7 @@ class Protocol(BaseModel):
     samples: int = Field(default=10_000, ge=4)
     train: int | None = Field(default=None, ge=1)
     projections: int | None = Field(default=None, ge=1)
+    weight_decay: float = Field(default=0.0, ge=0)
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..diffusion import Trained
 
 CHECKPOINT_SECONDS = 60.0
-KEPT_SAMPLES = 64  # in the artefact: enough to look at
+KEPT_SAMPLES = 256  # in the artefact: enough to look at
 WAIT_SECONDS = 0.5  # between looks at the lock of another worker
 SAMPLES = "samples.safetensors"
 
@@ -226,6 +226,7 @@ def _train(trial: Trial, shape: tuple[int, ...], out: Path, device: str) -> "Tra
         iterations=protocol.iterations,
         batch_size=protocol.batch_size,
         learning_rate=protocol.learning_rate,
+        weight_decay=protocol.weight_decay,
         seed=trial.seed,
     )
 

@@ -67,6 +67,8 @@ class Trial(BaseModel):
             InputError: if a file it names is not there.
         """
         fields = self.model_dump(mode="json")
+        if not self.protocol.weight_decay:  # trials without it are older than the field
+            del fields["protocol"]["weight_decay"]
         for name in FIELDS:
             if fields[name] is not None:
                 fields[name] = by_content(name, fields[name])

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sads.directions import Structure, exact_spectrum
-from sads.figures.directions import dft_energy, draw_directions, loudest, pictured, shown_indices
+from sads.plots.directions import dft_energy, draw_directions, loudest, pictured, shown_indices
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 9, 16, 256, 3072])

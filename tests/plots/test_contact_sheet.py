@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sads.data import Dataset
-from sads.figures.contact_sheet import draw_contact_sheet, mosaic
+from sads.plots.contact_sheet import draw_contact_sheet, mosaic
 
 
 def drawn(samples: np.ndarray) -> np.ndarray:

@@ -1,0 +1,61 @@
+"""`sads figure`: the figures of the paper from our own engine, with their claims tested."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def figure(
+    name: str,
+    *,
+    scale: str = "smoke",
+    out: Path = Path("figures"),
+    engine: str = "local",
+    workers: int | None = None,
+    only: str | None = None,
+    mnist: Path | None = None,
+    faces: str | None = None,
+    cifar: str | None = None,
+    seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Make a figure of the paper, and say whether its claim holds.
+
+    Writes `figure-NN.png`, `.svg`, `.csv` (the data) and `.json` (the verdict). Running it again
+    goes on with what is not computed yet.
+
+    Example: `sads figure 4 --scale laptop --out figures`
+
+    Args:
+        name: 1 to 11, A to D, or `all`.
+        scale: `smoke` (a minute), `laptop` (minutes to hours) or `paper` (the paper's sizes).
+        out: directory for the files, and for unfinished work.
+        engine: where trials run: `local`, `dask` or `dask:ADDRESS`.
+        workers: trials at once.
+        only: parts of the figure, with commas: its networks, bases or datasets.
+        mnist: directory of the MNIST files.
+        faces: pictures of faces, for example `folder:DIR,size=56,grey,crop`.
+        cifar: CIFAR-10, for example `npz:FILE:images,scale`.
+        seed_from: take over finished trials from this table (`figure-NN.csv`, or `sads results
+            --csv`).
+        json: print the verdicts as one JSON object.
+    """
+    from ..figures import make_figures
+    from ..figures.data import Request
+    from .progress import status
+
+    given = {"mnist": mnist and f"mnist:{mnist}", "faces": faces, "cifar": cifar}
+    sources = {key: value for key, value in given.items() if value}
+    parts = tuple(only.split(",")) if only else ()
+    found = []
+    with status(f"figure {name}") as say:
+        request = Request(scale, out, engine, workers, parts, sources, known=seed_from, say=say)
+        for made in make_figures(name, request):
+            found.append(made.verdict.summary())
+            if not json:
+                lines = made.verdict.sentences()
+                print("\n".join([f"Figure {made.key}: {made.files[1]}", *lines]), flush=True)
+    if json:
+        print(jsonlib.dumps({"figures": found}))

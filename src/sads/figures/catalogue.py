@@ -1,0 +1,86 @@
+"""Which figures there are, and where. A figure's module is imported when it is made."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+
+from matplotlib.figure import Figure
+
+from ..errors import InputError
+from .data import Data, Request, Rows
+from .verdict import Finding
+
+SCALES = ("smoke", "laptop", "paper")
+FIGURES: Mapping[str, str] = MappingProxyType(
+    {
+        "1": "figure_01_sphere",
+        "2": "figure_02_bases",
+        "3": "figure_03_impulse",
+        "4": "figure_04_theorem",
+        "5": "figure_05_contours",
+        "6": "figure_06_eigenvectors",
+        "7": "figure_07_mnist",
+        "8": "figure_08_alignment",
+        "9": "figure_09_forward_probe",
+        "10": "figure_10_samples",
+        "11": "figure_11_probe_sensitivity",
+        "A": "figure_a_training",
+        "B": "figure_b_classifier",
+        "C": "figure_c_signals",
+        "D": "figure_d_regularisation",
+    }
+)
+
+
+class FigureModule(Protocol):
+    """What a module of a figure has.
+
+    Attributes:
+        TITLE: what it shows, in a few words.
+        SCALES: settings of each scale.
+        PARTS: names that `--only` may choose from; empty where the figure is one piece.
+        POWERLESS: scales that train too little to decide anything.
+    """
+
+    TITLE: str
+    SCALES: Mapping[str, Any]
+    PARTS: tuple[str, ...]
+    POWERLESS: tuple[str, ...]
+
+    def data(self, request: Request) -> Data: ...
+
+    def draw(self, data: Data) -> Figure: ...
+
+    def verdict(self, rows: Rows) -> tuple[Finding, ...]: ...
+
+
+def chosen(name: str) -> list[str]:
+    """The figures that a name stands for: one, or `all`.
+
+    >>> chosen("04")
+    ['4']
+
+    Raises:
+        InputError: for a figure that does not exist.
+    """
+    if name == "all":
+        return list(FIGURES)
+    key = name.lstrip("0").upper()
+    if key not in FIGURES:
+        raise InputError(f"no figure {name!r}: choose {', '.join(FIGURES)} or all")
+    return [key]
+
+
+def module(key: str) -> FigureModule:
+    """The module of a figure."""
+    return cast(FigureModule, import_module(f".{FIGURES[key]}", __package__))
+
+
+def file_name(key: str) -> str:
+    """The stem of a figure's files.
+
+    >>> file_name("6"), file_name("A")
+    ('figure-06', 'figure-A')
+    """
+    return f"figure-{key:>02}" if key.isdecimal() else f"figure-{key}"

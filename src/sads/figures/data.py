@@ -1,0 +1,63 @@
+"""What goes into a figure, and the numbers that come out before anything is drawn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+
+def _silent(text: str) -> None:
+    """Nobody is listening."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a figure is wanted.
+
+    Attributes:
+        scale: `smoke`, `laptop` or `paper`.
+        out: directory of the results; unfinished work is kept below it.
+        engine: where trials run: `local`, `dask` or `dask:ADDRESS`.
+        workers: trials at once.
+        only: parts of the figure; all of them if empty.
+        sources: data by name (`mnist`, `faces`, `cifar`), in the data grammar.
+        known: a table of finished trials that need not be run again.
+        say: called with what is being done.
+    """
+
+    scale: str
+    out: Path
+    engine: str = "local"
+    workers: int | None = None
+    only: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    known: Path | None = None
+    say: Callable[[str], None] = _silent
+
+    def work(self, *names: str) -> Path:
+        """The directory of unfinished or reusable work of this name at this scale."""
+        return self.out.joinpath("work", self.scale, *names)
+
+    def parts(self, known: Sequence[str]) -> tuple[str, ...]:
+        """The parts that are wanted, in their own order."""
+        return tuple(name for name in known if not self.only or name in self.only)
+
+
+@dataclass(frozen=True)
+class Data:
+    """The numbers of a figure.
+
+    Attributes:
+        rows: one line of the table each; all have the same keys.
+        protocol: how they were made.
+        pictures: arrays that are shown as images or clouds, by name.
+    """
+
+    rows: Rows
+    protocol: Mapping[str, Any]
+    pictures: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -1,0 +1,244 @@
+"""Figure B, beyond the paper: one backbone as classifier and as score network.
+
+The paper leaves open why classifiers are said to prefer the *largest* eigenvalues (open question
+1). Here both see the same directions u_i of one geometry.
+
+*Score network*: rank-one data along u_i, SW2 of the samples, as in figure 6.
+
+*Classifier*: x = y c u_i + w with y = ±1 and w white noise without a part along u_i, so that u_i
+alone tells the classes apart. The backbone's features are averaged over positions and read by one
+linear layer; the preference is the test loss after a short training.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from ..api import network
+from ..diffusion import initial_network
+from ..geometry import load_geometry
+from ..networks.base import ScoreNetwork
+from ..plots.directions import shown_indices
+from ..sweep import Specification
+from ..sweep.means import mean_and_error
+from ..sweep.statistics import LEAST_BANDS
+from .data import Data, Request, Rows
+from .style import BLUE, ORANGE, PAGE, sheet
+from .trials import geometry_directory, remembered, run_parts
+from .verdict import Finding, bootstrap_interval, positive, rank_correlation
+
+TITLE = "one backbone as classifier and as score network"
+PARTS: tuple[str, ...] = ()
+POWERLESS = ("smoke",)
+FOLDER = "figure-B"
+DISTANCE = 1.0  # c: half the distance between the classes, against noise of deviation 1
+TESTED = 1_024
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Network, shape, networks of the geometry, directions, seeds and both trainings."""
+
+    network: str
+    shape: str
+    networks: int
+    directions: int
+    seeds: tuple[int, ...]
+    protocol: str | Mapping[str, Any]
+    steps: int
+    batch: int
+
+
+_SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
+_SHORT = {"preset": "laptop", "iterations": 150, "batch_size": 64, "learning_rate": 1e-3}
+_SHORT |= {"steps": 50, "samples": 500}
+SCALES: Mapping[str, Settings] = MappingProxyType(
+    {
+        "smoke": Settings(_SMALL, "1x8x8", 1_536, 4, (0,), "smoke", 10, 16),
+        "laptop": Settings("iddpm-16", "1x8x8", 8_192, 9, (0, 1, 2), _SHORT, 150, 64),
+        "paper": Settings(
+            "iddpm-16", "1x16x16", 100_000, 9, (0, 1, 2, 3, 4), "paper", 2_000, 1_000
+        ),
+    }
+)
+
+
+class Classifier(nn.Module):
+    """Features of a score network, averaged over positions, and one logit."""
+
+    def __init__(self, backbone: ScoreNetwork, width: int):
+        super().__init__()
+        self.backbone, self.read = backbone, nn.Linear(width, 1)
+
+    def forward(self, x: Float[Tensor, "N ..."]) -> Float[Tensor, " N"]:
+        features = self.backbone.features(x, torch.zeros(len(x)))
+        return self.read(features.flatten(2).mean(dim=2))[:, 0]
+
+
+def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[str, Any]:
+    """Test loss and accuracy after a short training to tell classes apart along v."""
+    family = network(settings.network, shape=settings.shape)
+    backbone = initial_network(family, seed)
+    if not isinstance(backbone, ScoreNetwork):
+        raise TypeError("the backbone of figure B is one of our networks")
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        probe = backbone.features(torch.zeros(1, *family.shape), torch.zeros(1))
+        model = Classifier(backbone, probe.shape[1]).train()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    direction = torch.from_numpy(v).float()
+
+    def draw_batch(count: int) -> tuple[Tensor, Tensor]:
+        sign = torch.randint(0, 2, (count,), generator=generator) * 2.0 - 1
+        noise = torch.randn(count, len(direction), generator=generator)
+        noise = noise - (noise @ direction)[:, None] * direction
+        x = noise + DISTANCE * sign[:, None] * direction
+        return x.view(count, *family.shape), sign
+
+    for _ in range(settings.steps):
+        x, sign = draw_batch(settings.batch)
+        loss = F.softplus(-sign * model(x)).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    with torch.no_grad():
+        x, sign = draw_batch(TESTED)
+        margin = sign * model.eval()(x)
+    return {
+        "loss": F.softplus(-margin).mean().item(),
+        "accuracy": (margin > 0).float().mean().item(),
+    }
+
+
+def data(request: Request) -> Data:
+    """A row for each direction and seed of either use."""
+    settings = SCALES[request.scale]
+    place = geometry_directory(
+        request, FOLDER, settings.network, shape=settings.shape, networks=settings.networks
+    )
+    spectrum = load_geometry(place).spectrum()
+    indices = shown_indices(spectrum.structure.size, settings.directions)
+    rows: list[dict[str, Any]] = []
+
+    def add(use: str, index: int, seed: int, value: float, accuracy: float | None) -> None:
+        eigenvalue = float(spectrum.eigenvalues[index])
+        about = {"use": use, "index": index, "eigenvalue": eigenvalue, "seed": seed}
+        rows.append(about | {"value": float(value), "accuracy": accuracy})
+
+    for seed in settings.seeds:
+        for index in indices:
+            request.say(f"figure B: classifier, direction {index}, seed {seed}")
+            vector = spectrum.vector(index)
+            found = remembered(
+                request.work(FOLDER, "classifier", f"{index}-{seed}.json"),
+                lambda vector=vector, seed=seed: classify(settings, vector, seed),
+            )
+            add("classifier", index, seed, found["loss"], found["accuracy"])
+    plan = {
+        "protocol": settings.protocol,
+        "seeds": settings.seeds,
+        "keep": "samples",
+        "grid": [
+            {
+                "networks": [settings.network],
+                "shape": settings.shape,
+                "geometry": place,
+                "indices": indices,
+            }
+        ],
+    }
+    trials = run_parts(request, FOLDER, {"score": Specification.model_validate(plan)})["score"]
+    for row in trials:
+        add("score", int(row["data"].rpartition(":")[2]), row["seed"], row["sw2"], None)
+    protocol = {
+        "network": settings.network,
+        "shape": settings.shape,
+        "seeds": list(settings.seeds),
+        "score training": trials[0]["protocol"],
+        "classifier training": {
+            "steps": settings.steps,
+            "batch_size": settings.batch,
+            "rate": 1e-3,
+        },
+        "half distance of the classes": DISTANCE,
+    }
+    return Data(rows, protocol)
+
+
+def table(rows: Rows, use: str) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n S"]]:
+    """Eigenvalues in descending order, and the value of every direction and seed."""
+    found: dict[int, dict[int, float]] = {}
+    values: dict[int, float] = {}
+    for row in rows:
+        if row["use"] == use:
+            found.setdefault(row["index"], {})[row["seed"]] = row["value"]
+            values[row["index"]] = row["eigenvalue"]
+    order = sorted(found)
+    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in found.values())))
+    return (
+        np.array([values[i] for i in order]),
+        np.array([[found[i][s] for s in seeds] for i in order]),
+    )
+
+
+def draw(data: Data) -> Figure:
+    """Both preferences against the eigenvalue."""
+    figure = sheet(PAGE, 2.4)
+    for axes, (use, label, colour) in zip(figure.subplots(1, 2), _USES, strict=True):
+        eigenvalues, values = table(data.rows, use)
+        pairs = [mean_and_error(line.tolist()) for line in values]
+        axes.errorbar(
+            eigenvalues / eigenvalues[0],
+            [mean for mean, _ in pairs],
+            [error or 0.0 for _, error in pairs],
+            marker="o",
+            markersize=3,
+            color=colour,
+        )
+        axes.set_xscale("log")
+        axes.set_xlabel("eigenvalue / largest")
+        axes.set_ylabel(label)
+        axes.set_title(f"as {use}" if use == "classifier" else "as score network")
+    return figure
+
+
+_USES = (
+    ("score", "SW$_2$ to held-out data", BLUE),
+    ("classifier", "test loss, nats", ORANGE),
+)
+
+
+def verdict(rows: Rows) -> tuple[Finding, ...]:
+    """The score network is worse along large eigenvalues, the classifier along small ones."""
+    found = []
+    for use, sign, claim in (
+        ("score", 1, "the score network models small eigenvalues best"),
+        ("classifier", -1, "the classifier learns large eigenvalues best"),
+    ):
+        eigenvalues, values = table(rows, use)
+
+        def correlation(
+            chosen: np.ndarray,
+            x: np.ndarray = eigenvalues,
+            y: np.ndarray = values,
+            sign: int = sign,
+        ) -> float:
+            return sign * rank_correlation(x[chosen], y[chosen].mean(axis=1))
+
+        enough = len(values) >= LEAST_BANDS
+        interval = bootstrap_interval(len(values), correlation, resamples=1_000) if enough else None
+        statistic = f"Spearman correlation of {'SW2' if sign > 0 else 'minus the test loss'}"
+        whole = correlation(np.arange(len(values)))
+        found.append(
+            Finding(claim, f"{statistic} with the eigenvalue", whole, interval, positive(interval))
+        )
+    return tuple(found)

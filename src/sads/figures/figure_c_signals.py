@@ -1,0 +1,94 @@
+"""Figure C, beyond the paper: signals instead of images, under the three rotations.
+
+Signals of length L are sums of waves with random phases whose amplitudes fall as 1/k,
+
+    x(s) = sum_{k=0}^{6} a_k cos(2 pi k s / L + phi_k),   a_k normal with deviation 1 / max(k, 1),
+
+scaled to unit variance, so most of their energy is in low frequencies, like that of many measured
+series. The network is the U-Net in one dimension.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from ..sweep.means import mean_and_error
+from .data import Data, Request, Rows
+from .rotated import LABELS, ROTATIONS, Set, keep_array, lowest_is_best, means, trained
+from .style import BLUE, GREY, PAGE, sheet
+from .verdict import Finding
+
+TITLE = "one-dimensional signals under three rotations"
+PARTS: tuple[str, ...] = ()
+POWERLESS = ("smoke",)
+NAME = "signals"
+COUNT, WAVES = 4_000, 7
+METRIC = "sw2"
+_LAPTOP = {"preset": "laptop", "iterations": 600, "batch_size": 64, "learning_rate": 1e-3}
+_LAPTOP |= {"steps": 50, "samples": 1_000}
+_SMALL = "iddpm-1d,channels=8,groups=8,mults=1x1"
+SCALES: Mapping[str, Set] = MappingProxyType(
+    {
+        "smoke": Set(_SMALL, (1, 32), 384, "smoke", (0, 1)),
+        "laptop": Set("iddpm-1d", (1, 64), 8_192, _LAPTOP, (0, 1, 2)),
+        "paper": Set("iddpm-1d", (1, 64), 100_000, "paper", (0, 1, 2, 3, 4)),
+    }
+)
+
+
+def signals(count: int, length: int, seed: int = 0) -> Float[np.ndarray, "N 1 L"]:
+    """Random signals as in the formula above, as float32."""
+    generator = np.random.default_rng(seed)
+    k = np.arange(WAVES)
+    amplitude = generator.standard_normal((count, WAVES)) / np.maximum(k, 1)
+    phase = generator.uniform(0, 2 * np.pi, (count, WAVES))
+    angle = 2 * np.pi * k[:, None] * np.arange(length) / length
+    found = np.einsum("nk,nkl->nl", amplitude, np.cos(angle + phase[:, :, None]))
+    return (found / found.std())[:, None].astype(np.float32)
+
+
+def data(request: Request) -> Data:
+    """One row for each training; real signals and samples as pictures."""
+    chosen = SCALES[request.scale]
+    path = request.work("data", f"{NAME}.npy")
+    if not path.is_file():
+        keep_array(path, signals(COUNT, chosen.shape[-1]))
+    found = trained(request, {NAME: path}, {NAME: chosen})
+    real = {"real": signals(4, chosen.shape[-1], seed=1)}
+    return Data(found.rows, found.protocol, {**found.pictures, **real})
+
+
+def draw(data: Data) -> Figure:
+    """Signals and samples under each rotation, and SW2 against alpha."""
+    figure = sheet(PAGE, 2.3)
+    axes = figure.subplots(1, 5, width_ratios=[1, 1, 1, 1, 1.5])
+    for place, kind in zip(axes, ("real", *ROTATIONS), strict=False):
+        own = data.pictures.get(kind if kind == "real" else f"samples-{NAME}-{kind}")
+        for row, signal in enumerate([] if own is None else own[:4, 0]):
+            place.plot(signal - 6 * row, color=GREY if kind == "real" else BLUE, linewidth=0.8)
+        place.set_yticks([])
+        place.spines["left"].set_visible(False)
+        place.set_xlabel("position")
+        place.set_title("real signals" if kind == "real" else LABELS[kind])
+    alphas = {row["rotation"]: row["alpha_relative"] for row in data.rows}
+    for rotation in ROTATIONS:
+        values = list(means(data.rows, NAME, rotation, METRIC).values())
+        mean, error = mean_and_error(values)
+        axes[4].errorbar(alphas[rotation], mean, error or 0.0, marker="o", color=BLUE, markersize=4)
+        axes[4].annotate(
+            LABELS[rotation], (alphas[rotation], mean), (4, 4), textcoords="offset points"
+        )
+    axes[4].set_xscale("log")
+    axes[4].margins(x=0.3)
+    axes[4].set_ylim(0, 1.15 * max(row[METRIC] for row in data.rows))
+    axes[4].set_xlabel(r"relative alignment $\alpha$")
+    axes[4].set_ylabel("SW$_2$ to held-out data")
+    return figure
+
+
+def verdict(rows: Rows) -> tuple[Finding, ...]:
+    """Whether the least alignment is modelled best."""
+    return lowest_is_best(rows, METRIC)

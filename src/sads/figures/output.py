@@ -1,0 +1,37 @@
+"""The files of a figure: table, pictures, drawings, and last the verdict, each whole or not there.
+
+`figure-NN.csv` has the rows, `figure-NN.safetensors` arrays that do not fit a table (only where
+there are any), `figure-NN.png` and `.svg` the drawing, `figure-NN.json` the verdict.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from safetensors.numpy import save
+
+from ..storage import atomic_write, write_bytes, writing
+from ..sweep.table import write_csv
+from .data import Data
+from .verdict import Verdict
+
+DPI = 200
+
+
+def write_figure(out: Path, stem: str, data: Data, drawing: Figure, verdict: Verdict) -> list[Path]:
+    """Write all files of a figure; their paths."""
+    paths = {kind: out / f"{stem}.{kind}" for kind in ("csv", "png", "svg", "json")}
+    with writing(out):
+        write_csv(paths["csv"], data.rows)
+        if data.pictures:
+            arrays = {name: np.ascontiguousarray(v) for name, v in data.pictures.items()}
+            atomic_write(out / f"{stem}.safetensors", write_bytes(save(arrays)))
+        atomic_write(paths["png"], lambda p: drawing.savefig(p, dpi=DPI, format="png"))
+        # Without its date a drawing is the same file whenever it is made.
+        atomic_write(
+            paths["svg"], lambda p: drawing.savefig(p, format="svg", metadata={"Date": None})
+        )
+        text = json.dumps(verdict.summary(), indent=2) + "\n"
+        atomic_write(paths["json"], write_bytes(text.encode()))
+    return list(paths.values())

@@ -1,0 +1,245 @@
+"""Trainings on data under W_min, the identity and W_max, which figures 7, 8, 10 and C share.
+
+A dataset is read once, averaged over blocks to the size of the scale, and kept beside the trials.
+alpha is that of the training data under each rotation: as they are, and the extremes of theorem 2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..api import align
+from ..errors import InputError
+from ..specs import parse_dataset
+from ..storage import atomic_write
+from ..sweep import Specification
+from .data import Data, Request, Rows
+from .trials import geometry_directory, run_parts, samples_of
+from .verdict import Finding, mean_interval, positive
+
+FOLDER = "rotations"
+ROTATIONS = ("min", "identity", "max")
+LABELS = {"min": r"$W_\min$", "identity": "$I$", "max": r"$W_\max$"}
+MOST = 10_000  # samples of a dataset, as in the paper
+SHOWN = 16  # samples of a picture
+STAND_IN = "digits"
+
+
+@dataclass(frozen=True)
+class Set:
+    """A dataset at one scale: network, shape, networks of the geometry, training, seeds."""
+
+    network: str
+    shape: tuple[int, ...]
+    networks: int
+    protocol: str | Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+
+def _laptop(iterations: int, batch: int, samples: int) -> dict[str, Any]:
+    own = {"iterations": iterations, "batch_size": batch, "learning_rate": 1e-3}
+    return {"preset": "laptop", **own, "steps": 50, "samples": samples, "train": MOST}
+
+
+_SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
+_THREE, _FIVE = (0, 1, 2), (0, 1, 2, 3, 4)
+_SMOKE = {
+    name: Set(_SMALL, shape, 384, "smoke", (0, 1))
+    for name, shape in (
+        (STAND_IN, (1, 8, 8)),
+        ("mnist", (1, 8, 8)),
+        ("faces", (1, 8, 8)),
+        ("cifar", (3, 8, 8)),
+    )
+}
+_LAPTOP = {
+    "mnist": Set("iddpm-16", (1, 16, 16), 8_192, _laptop(1_000, 64, 500), _THREE),
+    "faces": Set("iddpm-16", (1, 28, 28), 4_096, _laptop(600, 32, 300), _THREE),
+    "cifar": Set("iddpm-16", (3, 16, 16), 8_192, _laptop(1_000, 64, 500), _THREE),
+}
+_PAPER = {
+    "mnist": Set("iddpm-mnist", (1, 28, 28), 100_000, "paper", _FIVE),
+    "faces": Set("iddpm-celeba", (1, 56, 56), 20_000, "paper", _FIVE),
+    "cifar": Set("iddpm-cifar10", (3, 32, 32), 100_000, "paper", _FIVE),
+}
+SETS: Mapping[str, Mapping[str, Set]] = MappingProxyType(
+    {"smoke": _SMOKE, "laptop": _LAPTOP, "paper": _PAPER}
+)
+_WHERE = {
+    "mnist": "MNIST: pass --mnist DIR with its four IDX files (https://yann.lecun.com/exdb/mnist)",
+    "faces": "pictures of faces: pass --faces folder:DIR,grey,crop,size=56 (CelebA-HQ: "
+    "https://github.com/tkarras/progressive_growing_of_gans)",
+    "cifar": "CIFAR-10: pass --cifar npz:FILE:images,scale or hf:uoft-cs/cifar10 "
+    "(https://www.cs.toronto.edu/~kriz/cifar.html)",
+}
+
+
+def wanted(request: Request, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The datasets of a figure; at smoke scale the embedded digits if none is named.
+
+    Raises:
+        InputError: if a dataset is missing, with where to get it and the option that names it.
+    """
+    chosen = request.parts(names)
+    known = tuple(name for name in chosen if name in request.sources)
+    if request.scale == "smoke":
+        return known or (STAND_IN,)
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"missing data: {_WHERE[name]}; --only leaves parts out")
+    return known
+
+
+def rotated_data(request: Request, names: tuple[str, ...]) -> Data:
+    """One row for each training, with alpha; the first samples of each rotation as pictures."""
+    sets = SETS[request.scale]
+    files = {
+        name: prepared(request, name, request.sources.get(name, "digits"), sets[name].shape)
+        for name in wanted(request, names)
+    }
+    return trained(request, files, sets)
+
+
+def trained(request: Request, files: Mapping[str, Path], sets: Mapping[str, Set]) -> Data:
+    """The same for datasets that are there already."""
+    chosen = tuple(files)
+    plans, alphas = {}, {}
+    for name, place in files.items():
+        plans[name], alphas[name] = plan(request, name, place, sets[name])
+    found = run_parts(request, FOLDER, plans)
+    rows = [row | alphas[name][row["rotation"]] for name in chosen for row in found[name]]
+    pictures = {}
+    for row in rows:
+        samples = samples_of(request, FOLDER, row) if row["seed"] == 0 else None
+        if samples is not None:
+            pictures[f"samples-{row['part']}-{row['rotation']}"] = samples[:SHOWN]
+    return Data(rows, protocol(sets, chosen, rows), pictures)
+
+
+def protocol(sets: Mapping[str, Set], chosen: tuple[str, ...], rows: Rows) -> dict[str, Any]:
+    """How the rows were made."""
+    note = {"note": "the embedded digits stand in for the paper's data"}
+    return {
+        "datasets": {
+            name: {
+                "network": sets[name].network,
+                "shape": list(sets[name].shape),
+                "networks of the geometry": sets[name].networks,
+                "training": next(r["protocol"] for r in rows if r["part"] == name),
+                "seeds": list(sets[name].seeds),
+            }
+            for name in chosen
+        }
+    } | (note if STAND_IN in chosen else {})
+
+
+def prepared(request: Request, name: str, source: str, shape: tuple[int, ...]) -> Path:
+    """The file of a dataset at the size of the scale, written if it is not there yet."""
+    path = request.work("data", f"{name}.npy")
+    if not path.is_file():
+        request.say(f"reading {source}")
+        keep_array(path, shrunk(parse_dataset(source).samples[:MOST], shape))
+    return path
+
+
+def keep_array(path: Path, samples: np.ndarray) -> None:
+    """Write an array as it is, atomically."""
+
+    def save(place: Path) -> None:
+        with place.open("wb") as stream:
+            np.save(stream, samples, allow_pickle=False)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, save)
+
+
+def shrunk(
+    samples: Float[np.ndarray, "N C H W"], shape: tuple[int, ...]
+) -> Float[np.ndarray, "N C h w"]:
+    """Images averaged over the smallest blocks that fit, with background around.
+
+    >>> shrunk(np.ones((1, 1, 28, 28), dtype=np.float32), (1, 16, 16))[0, 0, 8, :3].tolist()
+    [-1.0, 1.0, 1.0]
+    """
+    channels, side = samples.shape[1], samples.shape[2]
+    if samples.ndim != 4 or channels != shape[0] or samples.shape[3] != side or side < shape[1]:
+        got = "x".join(map(str, samples.shape[1:]))
+        raise InputError(
+            f"expected square images of at least {'x'.join(map(str, shape))}, got {got}"
+        )
+    block = next(b for b in range(1, side + 1) if side % b == 0 and side // b <= shape[1])
+    small = side // block
+    means = samples.reshape(-1, channels, small, block, small, block).mean(axis=(3, 5))
+    before = (shape[1] - small) // 2
+    around = (before, shape[1] - small - before)
+    return np.pad(means, ((0, 0), (0, 0), around, around), constant_values=-1.0)
+
+
+def plan(
+    request: Request, name: str, place: Path, chosen: Set
+) -> tuple[Specification, dict[str, dict[str, float]]]:
+    """The trials of one dataset, and alpha under each rotation."""
+    shape = "x".join(map(str, chosen.shape))
+    source = f"npy:{place.as_posix()}"
+    geometry = geometry_directory(
+        request, f"{FOLDER}-{name}", chosen.network, shape=shape, networks=chosen.networks
+    )
+    specification = Specification.model_validate(
+        {
+            "protocol": chosen.protocol,
+            "seeds": chosen.seeds,
+            "keep": "samples",
+            "grid": [
+                {
+                    "networks": [chosen.network],
+                    "shape": shape,
+                    "data": [source],
+                    "geometry": geometry,
+                    "rotations": list(ROTATIONS),
+                }
+            ],
+        }
+    )
+    found = align(geometry, source)
+    values = {"min": found.alpha_min, "identity": found.alpha, "max": found.alpha_max}
+    unit = found.relative / found.alpha
+    return specification, {
+        rotation: {"alpha": value, "alpha_relative": value * unit}
+        for rotation, value in values.items()
+    }
+
+
+def means(rows: Rows, part: str, rotation: str, metric: str) -> dict[int, float]:
+    """A metric of one rotation by seed."""
+    return {
+        row["seed"]: row[metric]
+        for row in rows
+        if row["part"] == part and row["rotation"] == rotation
+    }
+
+
+def lowest_is_best(rows: Rows, metric: str) -> tuple[Finding, ...]:
+    """For each dataset: whether W_min has a smaller metric than the identity, and than W_max."""
+    found = []
+    for part in dict.fromkeys(row["part"] for row in rows):
+        least = means(rows, part, "min", metric)
+        for rotation in ("identity", "max"):
+            other = means(rows, part, rotation, metric)
+            gaps = [other[seed] - least[seed] for seed in sorted(other.keys() & least.keys())]
+            value, interval = mean_interval(gaps)
+            other_name = "data as they are" if rotation == "identity" else "the largest"
+            found.append(
+                Finding(
+                    f"{part}: the least alignment is modelled better than {other_name}",
+                    f"{metric.upper()} of {rotation} minus that of W_min, paired over seeds",
+                    value,
+                    interval,
+                    positive(interval),
+                )
+            )
+    return tuple(found)

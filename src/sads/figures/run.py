@@ -1,0 +1,74 @@
+"""Make a figure: compute its rows, draw them, judge them, write everything."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError
+from ..sweep.engines import check_engine
+from .catalogue import FigureModule, chosen, file_name, module
+from .data import Request
+from .output import write_figure
+from .style import style
+from .verdict import Verdict, without_power
+
+
+@dataclass(frozen=True)
+class Made:
+    """A figure that has been written."""
+
+    key: str
+    verdict: Verdict
+    files: tuple[Path, ...]
+
+
+def make_figures(name: str, request: Request) -> Iterator[Made]:
+    """Make one figure, or `all`, one after the other; what is wrong is said before any is made.
+
+    Raises:
+        InputError: for a figure, scale or part that does not exist, or data that is missing.
+    """
+    keys = chosen(name)
+    for key in keys:
+        check(key, request)
+    for key in keys:
+        yield make_figure(key, request)
+
+
+def check(key: str, request: Request) -> None:
+    """Refuse what the figure cannot be made from."""
+    figure = module(key)
+    check_engine(request.engine, request.workers)
+    if request.scale not in figure.SCALES:
+        known = ", ".join(figure.SCALES)
+        raise InputError(f"a scale of figure {key} is {known}, got {request.scale!r}")
+    unknown = [part for part in request.only if part not in figure.PARTS]
+    if unknown and not figure.PARTS:
+        raise InputError(f"figure {key} is one piece: leave out --only")
+    if unknown:
+        raise InputError(
+            f"figure {key} has no part {unknown[0]!r}: --only takes {', '.join(figure.PARTS)}"
+        )
+    needs = getattr(figure, "check", None)  # figures of the user's data have one
+    if needs is not None:
+        needs(request)
+
+
+def make_figure(key: str, request: Request) -> Made:
+    """Compute, draw, judge and write one figure."""
+    check(key, request)
+    figure: FigureModule = module(key)
+    request.say(f"figure {key}: {figure.TITLE}")
+    started = time.perf_counter()
+    data = figure.data(request)
+    seconds = round(time.perf_counter() - started, 1)
+    findings = figure.verdict(data.rows)
+    if request.scale in figure.POWERLESS:
+        findings = without_power(findings)
+    protocol = {"scale": request.scale, **data.protocol, "seconds_of_this_run": seconds}
+    verdict = Verdict(key, findings, protocol)
+    with style():
+        drawing = figure.draw(data)
+        files = write_figure(request.out, file_name(key), data, drawing, verdict)
+    return Made(key, verdict, tuple(files))

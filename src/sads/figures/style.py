@@ -1,0 +1,59 @@
+"""How figures look: one palette, one font size, two widths, and the same bytes every time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLUMN, PAGE = 3.4, 7.0  # inches: one column, both columns of a page
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, YELLOW, GREY, BLACK = "#56B4E9", "#E69F00", "#777777", "#222222"
+CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW)
+SIGNED, MAGNITUDE = "RdBu_r", "magma"  # around zero; above zero
+_SETTINGS: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": cycler(color=CYCLE),
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "svg.hashsalt": "sads",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Figures that are made and saved inside look alike."""
+    with mpl.rc_context(_SETTINGS):
+        yield
+
+
+def sheet(width: float, height: float) -> Figure:
+    """An empty figure, in inches."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def show(axes: Axes, values: np.ndarray, *, signed: bool = True, top: float | None = None) -> None:
+    """A picture without ticks, around zero or above it."""
+    top = top or float(np.abs(values).max()) or 1.0
+    axes.imshow(values, cmap=SIGNED if signed else MAGNITUDE, vmin=-top if signed else 0, vmax=top)
+    bare(axes)
+
+
+def bare(axes: Axes) -> None:
+    """No ticks and no frame."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)

@@ -1,0 +1,105 @@
+"""Trials behind a figure: geometries and sweeps in the figure's directory, resumed by themselves.
+
+Every part of a figure (a network, a basis, a dataset) is a sweep of its own, so that parts can be
+made one after the other and nothing is computed twice.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from ..api import estimate_geometry
+from ..errors import SadsError
+from ..storage import atomic_write, write_bytes
+from ..sweep import Specification, run_sweep
+from ..sweep.driver import Progress
+from ..sweep.engines import make_engine
+from ..sweep.layout import Layout
+from ..sweep.store import DONE, read_rows
+from ..sweep.summary import span
+from .data import Request
+
+
+class UnfinishedError(SadsError):
+    """A figure whose trials have not all come to a result."""
+
+
+def geometry_directory(
+    request: Request, name: str, network: str, *, shape: str | None = None, **goal: Any
+) -> str:
+    """The directory of a geometry, estimated if it is not there yet, as trials name it."""
+    place = request.work("geometry", name)
+    request.say(f"geometry of {network}")
+    estimate_geometry(network, shape=shape, out=place, **goal)
+    return place.as_posix()
+
+
+def run_parts(
+    request: Request, folder: str, parts: Mapping[str, Specification]
+) -> dict[str, list[dict[str, Any]]]:
+    """The finished trials of each part; what has no result yet is run first.
+
+    Raises:
+        UnfinishedError: if trials failed.
+    """
+    log = request.work(folder)
+    log.mkdir(parents=True, exist_ok=True)
+    engine = make_engine(request.engine, workers=request.workers, log=log / "workers.log")
+    try:
+        return {
+            part: _run(request, folder, part, specification, engine)
+            for part, specification in parts.items()
+        }
+    finally:
+        engine.close()
+
+
+def _run(
+    request: Request, folder: str, part: str, specification: Specification, engine: Any
+) -> list[dict[str, Any]]:
+    out = request.work(folder, part)
+    counts = run_sweep(
+        specification,
+        out,
+        engine=engine,
+        seed_from=request.known,
+        on_progress=_progress(request.say, f"{folder}, {part}"),
+    )
+    if counts.total() > counts[DONE]:
+        raise UnfinishedError(
+            f"{counts.total() - counts[DONE]} of {counts.total()} trials failed: "
+            f"sads results {out} says why; the same command tries nothing twice"
+        )
+    return [{"part": part} | row for row in read_rows(out)[1]]
+
+
+def _progress(say: Callable[[str], None], title: str) -> Callable[[Progress], None]:
+    def report(progress: Progress) -> None:
+        left = progress.seconds_left
+        known = "" if left is None else f", {span(left)} left"
+        done = f"{progress.counts[DONE]:,} of {progress.counts.total():,} trials"
+        say(f"{title}: {done}{known}")
+
+    return report
+
+
+def remembered(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was computed before under this name, or else what is computed now, kept as JSON."""
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    found = compute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, write_bytes(json.dumps(found).encode()))
+    return found
+
+
+def samples_of(request: Request, folder: str, row: Mapping[str, Any]) -> np.ndarray | None:
+    """The samples that a trial kept; None if its result was taken over from a table."""
+    if row["artefact"] is None:
+        return None
+    path = Layout(request.work(folder, row["part"])).artefact(row["artefact"])
+    return load_file(Path(path))["samples"]

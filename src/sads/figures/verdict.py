@@ -1,0 +1,145 @@
+"""Whether a claim of the paper holds in our numbers: yes, no, or not decided.
+
+A claim that some effect is positive holds if its whole 95 % interval is above zero, fails if the
+interval is below, and is undecided in between. What a scale has no power for is never decided.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from ..sweep.statistics import coefficients
+
+Interval = tuple[float, float]
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim with the statistic that tests it.
+
+    Attributes:
+        claim: what the paper says, or what follows from it.
+        statistic: what was measured.
+        value: its value; None where there is too little data for one.
+        interval: its 95 % interval; None where it has none.
+        holds: whether the claim holds; None if the data do not decide.
+    """
+
+    claim: str
+    statistic: str
+    value: float | None
+    interval: Interval | None
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The findings of a figure and how they were made."""
+
+    figure: str
+    findings: tuple[Finding, ...]
+    protocol: Mapping[str, Any]
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all claims hold; False as soon as one does not."""
+        found = [finding.holds for finding in self.findings]
+        if False in found:
+            return False
+        return None if None in found or not found else True
+
+    def summary(self) -> dict[str, Any]:
+        """For JSON: the first finding, `holds` for all of them, and the list."""
+        found = [_plain(asdict(finding)) for finding in self.findings]
+        return (
+            {"figure": self.figure}
+            | found[0]
+            | {"holds": self.holds, "protocol": dict(self.protocol), "findings": found}
+        )
+
+    def sentences(self) -> list[str]:
+        """One line for each finding."""
+        return [f"{_WORDS[f.holds]}: {f.claim}. {_measured(f)}" for f in self.findings]
+
+
+_WORDS = {True: "holds", False: "does not hold", None: "not decided"}
+
+
+def _plain(finding: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that JSON knows: what is not finite is unknown."""
+    value, interval = finding["value"], finding["interval"]
+    known = interval is not None and all(map(math.isfinite, interval))
+    return finding | {
+        "value": value if value is not None and math.isfinite(value) else None,
+        "interval": list(interval) if known and interval is not None else None,
+    }
+
+
+def _measured(finding: Finding) -> str:
+    if finding.value is None:
+        return f"{finding.statistic}: not enough data"
+    text = f"{finding.statistic}: {finding.value:.4g}"
+    if finding.interval is None:
+        return text
+    return f"{text} (95 % {finding.interval[0]:.4g} to {finding.interval[1]:.4g})"
+
+
+def without_power(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The same findings, undecided."""
+    return tuple(replace(finding, holds=None) for finding in findings)
+
+
+def positive(interval: Interval | None) -> bool | None:
+    """Whether an interval says that its value is above zero.
+
+    >>> positive((1.0, 2.0)), positive((-2.0, -1.0)), positive((-1.0, 1.0)), positive(None)
+    (True, False, None, None)
+    """
+    if interval is None or not all(map(math.isfinite, interval)):
+        return None
+    if interval[0] > 0:
+        return True
+    return False if interval[1] < 0 else None
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float | None, Interval | None]:
+    """Mean and 95 % Student interval; no interval for fewer than two values."""
+    if not len(values):
+        return None, None
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, None
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
+    return mean, (mean - half, mean + half)
+
+
+def rank_correlation(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
+    """Spearman's; NaN where one of both is constant.
+
+    >>> rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 9.0]))
+    1.0
+    """
+    return float(coefficients(np.asarray(x, float), np.asarray(y, float))[0])
+
+
+def bootstrap_interval(
+    count: int,
+    statistic: Callable[[np.ndarray], float],
+    *,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Interval:
+    """95 % percentile interval of a statistic of `count` units, drawn with replacement."""
+    generator = np.random.default_rng(seed)
+    draws: Float[np.ndarray, " n"] = np.array(
+        [statistic(generator.integers(count, size=count)) for _ in range(resamples)]
+    )
+    low, high = np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)

@@ -1,0 +1,112 @@
+"""`sads figure` from end to end: files, verdicts, bad input, interruptions."""
+
+import csv
+import json
+
+import pytest
+
+from sads.figures import FIGURES, Verdict
+from sads.figures.catalogue import file_name, module
+from sads.figures.data import Data
+from sads.figures.output import write_figure
+from sads.figures.style import style
+from tests.cli.conftest import sads  # noqa: F401 - a fixture
+from tests.sweep.small import InProcess
+
+from .planted import contours
+
+QUICK = ("4", "5")
+INTERRUPTED = "C"  # made in the test of interruptions
+KEYS = {"claim", "statistic", "value", "interval", "holds", "protocol"}
+
+
+def made(sads, key, out):  # noqa: F811
+    code, text, err = sads("figure", key, "--scale", "smoke", "--out", str(out), "--json")
+    assert (code, err) == (0, "")
+    (found,) = json.loads(text)["figures"]
+    stem = file_name(key)
+    for kind in ("png", "svg", "csv", "json"):
+        assert (out / f"{stem}.{kind}").stat().st_size > 0
+    assert json.loads((out / f"{stem}.json").read_text()) == found
+    assert found.keys() >= KEYS
+    assert found["protocol"]["scale"] == "smoke"
+    return found
+
+
+@pytest.mark.parametrize("key", QUICK)
+def test_quick_figures(sads, tmp_path, key):  # noqa: F811
+    assert made(sads, key, tmp_path)["holds"] is True
+    with open(tmp_path / f"{file_name(key)}.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) > 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [key for key in FIGURES if key not in (*QUICK, INTERRUPTED)])
+def test_all_figures(sads, tmp_path, key):  # noqa: F811
+    made(sads, key, tmp_path)
+
+
+def test_a_drawing_is_the_same_file_every_time(tmp_path):
+    data = Data(contours(1.0, 5), {})
+    verdict = Verdict("5", module("5").verdict(data.rows), {})
+    for name in ("a", "b"):
+        with style():
+            write_figure(tmp_path / name, "figure-05", data, module("5").draw(data), verdict)
+    for kind in ("svg", "png", "csv", "json"):
+        first, second = ((tmp_path / name / f"figure-05.{kind}").read_bytes() for name in "ab")
+        assert first == second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("12",), "no figure '12': choose 1, 2, 3"),
+        (("3", "--scale", "huge"), "a scale of figure 3 is smoke, laptop, paper, got 'huge'"),
+        (("3", "--only", "x"), "figure 3 is one piece"),
+        (("6", "--only", "vit"), "--only takes nearest, area, dit-2, dit-4"),
+        (("7", "--scale", "laptop"), "pass --mnist DIR"),
+        (("8", "--scale", "laptop", "--only", "cifar"), "pass --cifar npz:FILE:images,scale"),
+        (("10", "--scale", "laptop", "--only", "faces"), "pass --faces folder:DIR"),
+        (("all", "--scale", "laptop"), "missing data"),
+        (("6", "--engine", "slurm"), "an engine is local, dask or dask:ADDRESS"),
+    ],
+)
+def test_bad_input(sads, tmp_path, arguments, message):  # noqa: F811
+    out = tmp_path / "out"
+    code, text, err = sads("figure", *arguments, "--out", str(out))
+    assert (code, text) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(out.glob("figure-*"))
+
+
+class Stopped(InProcess):
+    """Ends like a process that is killed after some trials."""
+
+    left = 3
+
+    def submit(self, function, text):
+        if Stopped.left == 0:
+            raise KeyboardInterrupt
+        Stopped.left -= 1
+        return super().submit(function, text)
+
+
+def test_an_interrupted_figure_goes_on(sads, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("sads.figures.trials.make_engine", lambda *a, **k: Stopped())
+    code, _, err = sads("figure", "C", "--scale", "smoke", "--out", str(tmp_path))
+    assert code == 130
+    assert "goes on" in err
+    assert not (tmp_path / "figure-C.json").exists()
+    Stopped.left = 3  # six trials in all: the first three are not run again
+    # The small protocol trains too little to decide anything.
+    assert made(sads, "C", tmp_path)["holds"] is None
+    assert Stopped.left == 0
+    table = tmp_path / "figure-C.csv"
+    Stopped.left = 0  # and from its table nothing is run at all
+    again = tmp_path / "again"
+    code, text, _ = sads(
+        "figure", "C", "--scale", "smoke", "--out", str(again), "--from", str(table)
+    )
+    assert code == 0
+    assert "figure-C.png" in text
