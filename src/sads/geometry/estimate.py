@@ -168,7 +168,7 @@ def _estimates(
     looked_at = 0
     while goal.networks is None or state.networks < goal.networks:
         if state.networks >= state.next_check:
-            geometry, error = _look(source, goal, state)
+            geometry, error = _look(source, goal, state, out)
             looked_at = state.networks
             if state.networks >= state.next_check:
                 break
@@ -183,8 +183,8 @@ def _estimates(
                 stored = time.perf_counter()
     if not state.finished or state.networks > resumed_at:
         store(finished=True)
-    if geometry is None or geometry.networks < state.networks:
-        geometry = Geometry(source.plan, state)
+    if geometry is None:
+        geometry = Geometry(source.plan, state, out)
     geometry.state.seconds, geometry.state.finished = state.seconds, True
     yield geometry  # that of the last look, where it can be, with what it has computed
 
@@ -229,9 +229,11 @@ def _expected(goal: Goal, looked_at: int, error: float | None) -> int | None:
     return int(looked_at * (error / goal.tolerance) ** 2)
 
 
-def _look(source: Source, goal: Goal, state: State) -> tuple[Geometry, float | None]:
+def _look(
+    source: Source, goal: Goal, state: State, out: Path | None
+) -> tuple[Geometry, float | None]:
     """Look at the error and decide when to look next; `next_check` stays where the goal is met."""
-    geometry = Geometry(source.plan, state.snapshot())
+    geometry = Geometry(source.plan, state.snapshot(), out)
     error = None
     if geometry.sampled_all_directions:
         parts = sectors(geometry.structure, source.plan.symmetries)

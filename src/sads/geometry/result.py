@@ -22,6 +22,7 @@ from ..markup import facts
 from ..storage import writing
 from .artefact import read_state, write_state
 from .plan import Plan
+from .spectra import KEPT_FROM, read_spectrum, write_spectrum
 from .state import State
 
 LOOKED_AT = 1024  # rows of a factor that a notebook decomposes without being asked
@@ -34,10 +35,12 @@ class Geometry:
     Attributes:
         plan: how it was made.
         state: sums over networks.
+        home: the directory it is stored in, where the spectrum of a large one is kept too.
     """
 
     plan: Plan
     state: State
+    home: Path | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -126,7 +129,13 @@ class Geometry:
     def _spectrum(self) -> Spectrum:
         if self.exact:
             return exact_spectrum(self.factor, self.structure, self.symmetries)
-        return sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
+        home = self.home if self.structure.rows >= KEPT_FROM else None
+        if home and (kept := read_spectrum(home, self.plan, self.state)):
+            return kept
+        found = sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
+        if home:
+            write_spectrum(home, self.plan, self.state, found)
+        return found
 
     def spectrum(self) -> Spectrum:
         """Eigenvalues, eigenvectors, bands and certificates; computed once."""
@@ -176,7 +185,7 @@ def load_geometry(directory: str | Path) -> Geometry:
     Raises:
         ArtefactError: if there is none, or it is truncated, foreign or corrupt.
     """
-    return Geometry(*read_state(Path(directory)))
+    return Geometry(*read_state(Path(directory)), home=Path(directory))
 
 
 def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:

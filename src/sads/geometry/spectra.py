@@ -1,0 +1,67 @@
+"""Spectra of large geometries, kept beside them.
+
+The bands of a spectrum take two dozen eigendecompositions: a moment for a factor of some hundred
+rows, many minutes for 4096. What was decomposed is known by a digest of the sums and the plan, so a
+spectrum of an earlier state of the run, or a spoilt file, is not taken for this one.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from ..directions import Band, Spectrum
+from ..errors import ArtefactError
+from ..storage import atomic_write, checksum, write_bytes
+from .plan import Plan
+from .state import State
+
+FILE = "spectrum.safetensors"
+FORMAT = "sads.spectrum/1"
+KEPT_FROM = 1024  # rows of the factor
+ARRAYS = ("factor_values", "factor_errors", "factor_vectors")
+
+
+def digest_of(plan: Plan, state: State) -> str:
+    """What a spectrum is a function of."""
+    found = hashlib.sha256(plan.model_dump_json(exclude={"versions"}).encode())
+    for fold, count in zip(state.sums, state.counts, strict=True):
+        lower = np.tril(fold)  # all that a file holds
+        found.update(checksum({"sum": lower, "count": np.array(count)}).encode())
+    return found.hexdigest()
+
+
+def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:
+    """The spectrum stored for exactly this geometry, if there is one."""
+    path = directory / FILE
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in ARRAYS}
+        if header["of"] != digest_of(plan, state) or header["checksum"] != checksum(arrays):
+            return None
+        bands = tuple(Band(**band) for band in json.loads(header["bands"]))
+        return Spectrum(plan.readout.structure, **arrays, bands=bands)
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError):
+        return None  # it can be computed again
+
+
+def write_spectrum(directory: Path, plan: Plan, state: State, spectrum: Spectrum) -> None:
+    """Keep a spectrum, where the directory can be written to."""
+    arrays = {name: np.ascontiguousarray(getattr(spectrum, name)) for name in ARRAYS}
+    header = {
+        "format": FORMAT,
+        "of": digest_of(plan, state),
+        "bands": json.dumps([asdict(band) for band in spectrum.bands]),
+        "checksum": checksum(arrays),
+    }
+    try:
+        atomic_write(directory / FILE, write_bytes(save(arrays, metadata=header)))
+    except ArtefactError:
+        return  # of somebody else, or a full disk: the spectrum is known all the same

@@ -1,0 +1,85 @@
+"""Spectra of large geometries are kept beside them, and only taken for what they are of."""
+
+import numpy as np
+import pytest
+
+from sads.errors import ArtefactError
+from sads.geometry import estimate_geometry, load_geometry, spectra
+from sads.geometry import result as result_module
+
+from .families import FAMILIES
+
+UNET = FAMILIES["unet"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr(result_module, "KEPT_FROM", 1)
+    estimate_geometry(UNET, networks=240, out=tmp_path).spectrum()
+    return tmp_path
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """How often a spectrum was computed."""
+    calls = []
+    compute = result_module.sampled_spectrum
+    monkeypatch.setattr(
+        result_module, "sampled_spectrum", lambda *given: calls.append(1) or compute(*given)
+    )
+    return calls
+
+
+def same(one, other):
+    return one.bands == other.bands and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in spectra.ARRAYS
+    )
+
+
+def test_a_kept_spectrum_is_the_computed_one(place, computed):
+    kept = load_geometry(place).spectrum()
+    assert not computed
+    (place / spectra.FILE).unlink()
+    assert same(kept, load_geometry(place).spectrum())
+    assert computed == [1]
+
+
+def test_more_networks_have_a_spectrum_of_their_own(place, computed):
+    before = load_geometry(place).spectrum()
+    after = estimate_geometry(UNET, networks=360, out=place).spectrum()
+    assert computed == [1]
+    assert not same(before, after)
+    assert same(after, load_geometry(place).spectrum())
+    assert computed == [1]
+
+
+@pytest.mark.parametrize("spoil", ["truncated", "flipped", "foreign"])
+def test_a_spoilt_file_is_computed_again(place, computed, spoil):
+    path = place / spectra.FILE
+    content = bytearray(path.read_bytes())
+    if spoil == "truncated":
+        content = content[:-8]
+    elif spoil == "flipped":
+        content[-3] ^= 1
+    else:
+        content = bytearray(b"nothing of ours")
+    path.write_bytes(content)
+    found = load_geometry(place).spectrum()
+    assert computed == [1]
+    assert same(found, load_geometry(place).spectrum())
+    assert computed == [1]
+
+
+def test_a_directory_that_cannot_be_written_to(place, computed, monkeypatch):
+    def refuse(path, write):
+        raise ArtefactError("read-only")
+
+    (place / spectra.FILE).unlink()
+    monkeypatch.setattr(spectra, "atomic_write", refuse)
+    assert load_geometry(place).spectrum().bands
+    assert not (place / spectra.FILE).exists()
+
+
+def test_small_spectra_are_not_kept(tmp_path):
+    estimate_geometry(UNET, networks=240, out=tmp_path).spectrum()
+    assert not (tmp_path / spectra.FILE).exists()
