@@ -7,7 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # One torch thread per test process; two processes on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
 
-.PHONY: demo test test-all check bench docs clean
+.PHONY: demo test test-all check bench docs notebook clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -38,9 +38,14 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/distances.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/report.py
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean
 
+# Execute the tutorial notebook again and keep its outputs.
+notebook: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/jupyter-execute --inplace examples/tutorial.ipynb
+
 clean:
-	rm -rf .venv demo site
+	rm -rf .venv demo site examples/runs

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
     from .networks import ScoreFamily
     from .ranking import Ranking
+    from .report import Report, build_report, write_report
     from .schedule import Schedule
-    from .sweep import Protocol, Trial, run_sweep
+    from .sweep import Protocol, Results, Trial, load_results, run_sweep
 
 # Names are imported when they are first used: torch takes seconds to load.
 _HOMES = {
@@ -56,7 +57,8 @@ _HOMES = {
     "networks": ("ScoreFamily",),
     "ranking": ("Ranking",),
     "schedule": ("Schedule",),
-    "sweep": ("Protocol", "Trial", "run_sweep"),
+    "report": ("Report", "build_report", "write_report"),
+    "sweep": ("Protocol", "Results", "Trial", "load_results", "run_sweep"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -74,6 +76,8 @@ __all__ = [
     "Point",
     "Protocol",
     "Ranking",
+    "Report",
+    "Results",
     "Rotation",
     "RotationTransformer",
     "SADs",
@@ -84,11 +88,13 @@ __all__ = [
     "Trial",
     "Zero",
     "align",
+    "build_report",
     "compare",
     "diagnose",
     "distance",
     "estimate_geometry",
     "load_geometry",
+    "load_results",
     "load_rotation",
     "load_trained",
     "network",
@@ -99,6 +105,7 @@ __all__ = [
     "sample",
     "train",
     "windowed_similarity",
+    "write_report",
 ]
 
 

@@ -1,5 +1,7 @@
 """The estimator: stopping, reproducibility, resuming, precision, symmetries."""
 
+import gc
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,15 @@ from torch import nn
 
 import sads.geometry.estimate as estimate_module
 from sads.errors import ArtefactError, InputError, NetworkError
-from sads.geometry import Gaussian, Point, Zero, estimate_geometry, load_geometry, running_estimates
+from sads.geometry import (
+    Gaussian,
+    Geometry,
+    Point,
+    Zero,
+    estimate_geometry,
+    load_geometry,
+    running_estimates,
+)
 from sads.geometry.readout import ReadOut
 from sads.geometry.state import State
 from sads.networks import ScoreFamily, UNet, preset_family
@@ -54,6 +64,17 @@ def test_running_estimates_improve_and_end_with_the_result():
     assert found[-1].whitened_error <= 0.03 < found[0].whitened_error
     whole = estimate_geometry(UNET, tolerance=0.03)
     assert np.array_equal(whole.factor, found[-1].factor)
+
+
+def test_estimates_on_the_way_are_not_kept():
+    alive = []
+
+    def count(progress):
+        alive.append(sum(type(found) is Geometry for found in gc.get_objects()))
+
+    before = sum(type(found) is Geometry for found in gc.get_objects())
+    estimate_geometry(UNET, networks=3200, on_progress=count)
+    assert max(alive) == before + 1
 
 
 def test_result_depends_on_the_seed_alone():

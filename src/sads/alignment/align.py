@@ -27,6 +27,7 @@ from jaxtyping import Float
 from ..directions import Band
 from ..directions.symmetry import average
 from ..geometry import Geometry
+from ..markup import DATA, facts, log_plot
 from .moments import Samples, second_moment
 
 ROUNDING = 1e-9  # extremes closer than this, relative to alpha, are equal
@@ -97,19 +98,42 @@ class Alignment:
         return _extremes(self.geometry.spectrum().eigenvalues, self.sigmas)
 
     @cached_property
+    def row_shares(self) -> Float[np.ndarray, " n"]:
+        """How much of the second moment lies on each eigenvector of the factor, all copies."""
+        vectors = self.geometry.spectrum().factor_vectors
+        energy = np.einsum("ij,ij->j", vectors, self.reduced @ vectors)
+        return energy / energy.sum()
+
+    @cached_property
     def profile(self) -> tuple[Share, ...]:
         """How much of the second moment lies on each band, in the order of the bands."""
-        spectrum, structure = self.geometry.spectrum(), self.geometry.structure
-        vectors = spectrum.factor_vectors
-        energy = np.einsum("ij,ij->j", vectors, self.reduced @ vectors)
-        rows = [
-            slice(b.first // structure.copies, b.last // structure.copies + 1)
-            for b in spectrum.bands
-        ]
+        spectrum, copies = self.geometry.spectrum(), self.geometry.structure.copies
+        rows = [slice(b.first // copies, b.last // copies + 1) for b in spectrum.bands]
         return tuple(
-            Share(b, float(spectrum.factor_values[r].mean()), float(energy[r].sum()) / energy.sum())
+            Share(b, float(spectrum.factor_values[r].mean()), float(self.row_shares[r].sum()))
             for b, r in zip(spectrum.bands, rows, strict=True)
         )
+
+    def __repr__(self) -> str:
+        return (
+            f"Alignment({self.data}, {self.geometry.plan.network}, alpha {self.alpha:.5g} ± "
+            f"{self.alpha_error:.2g}, {self.relative:.3g} times no preference)"
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: where the data lies, and its share on every direction."""
+        rows = [
+            ("samples", f"{self.samples:,}"),
+            ("alpha", f"{self.alpha:.5g} ± {self.alpha_error:.2g}"),
+            ("over all rotations", f"{self.alpha_min:.5g} to {self.alpha_max:.5g}"),
+            ("against no preference", f"{self.relative:.3g} ± {self.relative_error:.1g} times"),
+        ]
+        if self.position is not None:
+            rows.append(("position", f"{self.position:.1%} of the way from best to worst"))
+        title = f"{self.data} in the geometry of {self.geometry.plan.network}"
+        shares = self.row_shares / self.geometry.structure.copies
+        label = "share of the data on a direction, largest eigenvalue first"
+        return facts(title, rows) + log_plot(shares.tolist(), [DATA] * len(shares), label)
 
 
 def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment:

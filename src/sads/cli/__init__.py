@@ -19,11 +19,13 @@ from .doctor import doctor
 from .figure import figure
 from .geometry import geometry
 from .rank import rank
+from .report import report
 from .results import results
 from .rotate import rotate
 from .sample import sample
 from .sweep import sweep
 from .train import train
+from .watch import watch
 
 app = App(
     name="sads",
@@ -47,6 +49,8 @@ app.command(distance)
 app.command(sweep)
 app.command(results)
 app.command(figure)
+app.command(report)
+app.command(watch)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ def align(
 
     Alpha is the mean of x^T G x, here with its least and largest value over all rotations.
 
-    Example: `sads align runs/iddpm-16 --data digits`
+    Example: `sads align runs/iddpm-16 --data digits,size=16`
 
     Args:
         directory: where `sads geometry --out` saved the geometry.

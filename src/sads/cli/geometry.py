@@ -2,6 +2,7 @@
 
 import json as jsonlib
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -71,4 +72,4 @@ def geometry(
         return
     print("\n".join(sentences(found)))
     if out is not None:
-        print(f"Saved in {out}. See it: sads directions {out} --png directions.png")
+        print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

@@ -79,13 +79,15 @@ def steps_bar(title: str) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def waiting(title: str) -> Iterator[None]:
-    """A sign of life for work without steps."""
+def waiting(title: str) -> Iterator[Callable[[str], None]]:
+    """A sign of life for work without steps; the yielded function changes its words."""
     from rich.console import Console
+    from rich.text import Text  # names are not markup
 
     console = Console(stderr=True)
-    with _quiet(), console.status(title) if console.is_terminal else nullcontext():
-        yield
+    shown = console.status(Text(title)) if console.is_terminal else nullcontext()
+    with _quiet(), shown as status:
+        yield lambda stage: None if status is None else status.update(Text(stage))
 
 
 @contextmanager

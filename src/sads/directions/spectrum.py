@@ -25,12 +25,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import isotonic_regression
 
+from ..markup import CERTIFIED, UNCERTIFIED, facts, log_plot
 from .bands import Band, Levels, block_overlaps, certify, group, half_bases, overlap_matrix
 from .folds import CERTIFYING_HALVES, FOLDS, THIRDS, SectorFolds, descending_eigh, restrict_folds
 from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
 
+MOST_DOTS = 2048  # of a notebook's picture
 DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest are equal
 
 
@@ -108,6 +110,22 @@ class Spectrum:
         """The share of the D indices in certified bands, of at most some width."""
         covered = sum(b.width for b in self.bands if b.certified and b.width <= (width or b.width))
         return covered / self.structure.size
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the eigenvalues, blue where they are certified, orange where not."""
+        certified = [b.certified for b in self.bands for _ in range(b.width)]
+        colours = [CERTIFIED if good else UNCERTIFIED for good in certified]
+        size = self.structure.size
+        rows = [
+            ("directions", f"{size:,} ({self.structure.kind})"),
+            ("bands", f"{len(self.bands):,}, {sum(b.certified for b in self.bands):,} certified"),
+            ("certified", f"{self.certified_share():.1%} of directions"),
+            ("null space", f"{sum(b.width for b in self.bands if b.null):,} directions"),
+        ]
+        label = "eigenvalues, largest (modelled worst) first; orange: not certified"
+        step = -(-size // MOST_DOTS)
+        values = self.eigenvalues.tolist()[::step]
+        return facts("Spectrum", rows) + log_plot(values, colours[::step], label)
 
 
 def sampled_spectrum(

@@ -116,8 +116,8 @@ def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geomet
         NetworkError: for networks that have no geometry, with the reason.
         ArtefactError: if `out` cannot be written or holds something else.
     """
-    *_, last = running_estimates(family, **options)
-    return last
+    # Not unpacked with a star, which would keep every estimate on the way.
+    return deque(running_estimates(family, **options), maxlen=1)[0]
 
 
 def running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
@@ -173,6 +173,7 @@ def _estimates(
             if state.networks >= state.next_check:
                 break
             yield geometry
+            geometry = None  # more networks will be better, and it is large
         until = min(state.next_check, goal.networks or state.next_check)
         for moment, count in _batches(source, state, until):
             state.add(moment, count)

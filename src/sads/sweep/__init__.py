@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .protocol import PROTOCOLS, Protocol
+    from .results import Results, load_results
     from .specification import Specification, load_specification
     from .start import run_sweep
     from .statistics import correlate
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
 _HOME_OF = {
     "PROTOCOLS": "protocol",
     "Protocol": "protocol",
+    "Results": "results",
     "Specification": "specification",
     "Trial": "trial",
     "correlate": "statistics",
+    "load_results": "results",
     "load_specification": "specification",
     "read_rows": "store",
     "run_sweep": "start",
@@ -26,9 +29,11 @@ _HOME_OF = {
 __all__ = [
     "PROTOCOLS",
     "Protocol",
+    "Results",
     "Specification",
     "Trial",
     "correlate",
+    "load_results",
     "load_specification",
     "read_rows",
     "run_sweep",

@@ -44,7 +44,14 @@ def named(row: Row) -> str:
 
 
 def means(rows: Sequence[Row]) -> list[str]:
-    """A table: one line for all seeds of a trial, mean and standard error of each metric."""
+    """The lines of `mean_table`, in columns."""
+    table = mean_table(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in table]
+
+
+def mean_table(rows: Sequence[Row]) -> list[list[str]]:
+    """One line for all seeds of a trial, mean and standard error of each metric; a header first."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row["status"] == DONE:
@@ -64,8 +71,7 @@ def means(rows: Sequence[Row]) -> list[str]:
             values = [member[name] for member in members if member[name] is not None]
             cells.append(_cell(*mean_and_error(values)) if values else "")
         table.append(cells)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in table]
+    return table
 
 
 def _order(members: Sequence[Row]) -> tuple[Any, ...]:

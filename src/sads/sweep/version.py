@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 # What draws, prints or organises. All the rest computes.
-_ASIDE = ("cli", "doctor", "figures", "plots", "report", "sweep")
+_ASIDE = ("cli", "doctor", "figures", "markup.py", "plots", "report", "sweep", "watch.py")
 _COMPUTES = (Path("sweep", "data.py"), Path("sweep", "run.py"))
 
 

@@ -1,0 +1,67 @@
+"""`sads watch`: how a running geometry or sweep stands."""
+
+import json as jsonlib
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..watch import Standing
+
+
+def watch(
+    directory: Path,
+    *,
+    every: float = 2.0,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Show how a running geometry or sweep stands, until it is finished; Ctrl-C ends the look.
+
+    The run itself is not disturbed. Without a terminal, one table is printed.
+
+    Example: `sads watch runs/figure-06`
+
+    Args:
+        directory: what `--out` of `sads geometry` or `sads sweep` names.
+        every: seconds between two looks.
+        json: print how it stands now as one JSON object.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    from ..errors import InputError
+    from ..watch import look
+
+    if not every > 0:
+        raise InputError(f"--every is a positive number of seconds, got {every:g}")
+    found = look(directory)
+    if json:
+        print(jsonlib.dumps(asdict(found)))
+        return
+    console = Console()
+    if not console.is_terminal or found.finished:
+        console.print(_table(found))
+        return
+    try:
+        with Live(_table(found), console=console, auto_refresh=False) as live:
+            while not found.finished:
+                time.sleep(every)
+                found = look(directory)
+                live.update(_table(found), refresh=True)
+    except KeyboardInterrupt:
+        print("The run goes on without being watched.")
+
+
+def _table(found: "Standing") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(found.title), title_justify="left", show_header=False)
+    for name, value in found.rows:
+        table.add_row(Text(name), Text(value))  # plain text: names are not markup
+    return table

@@ -1,0 +1,168 @@
+"""What a sweep has measured along the directions of a geometry, and samples under rotations."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from ..errors import InputError
+from ..sweep.content import geometry_digest
+from ..sweep.layout import Layout
+from ..sweep.means import mean_and_error
+from ..sweep.statistics import correlate
+from ..sweep.store import DONE, PENDING, read_rows
+from ..sweep.summary import correlation_sentence, sentences
+from .levels import Named
+from .pictures import samples_picture
+
+METRIC = "msw2"
+SHOWN = 16  # samples of each sheet
+SHEETS = 12
+ROTATIONS = ("identity", "min", "max", "random")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """MSW2 along a band, over seeds; no error for one seed."""
+
+    first: int
+    last: int
+    mean: float
+    error: float | None
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Some samples of one training, as a picture."""
+
+    title: str
+    note: str
+    picture: str
+    count: int
+
+
+@dataclass(frozen=True)
+class SweepReading:
+    """What a report says of a sweep.
+
+    Attributes:
+        directory: of the sweep.
+        finished: whether no trial is left to run.
+        lines: how many trials stand where, and what went wrong.
+        correlations: whether MSW2 follows the eigenvalues.
+        sheets: samples of trainings on images.
+    """
+
+    directory: str
+    finished: bool
+    lines: tuple[str, ...]
+    correlations: tuple[str, ...]
+    sheets: tuple[Sheet, ...]
+    rows: Sequence[Row]
+
+
+def read_sweep(directory: Path) -> SweepReading:
+    """Read a sweep, also while it runs.
+
+    Raises:
+        ArtefactError: if there is none.
+    """
+    _, rows = read_rows(directory)
+    done = [row for row in rows if row["status"] == DONE]
+    try:
+        found = tuple(map(correlation_sentence, correlate(rows, METRIC)))
+    except InputError:  # too few bands for a correlation
+        found = ()
+    finished = all(row["status"] != PENDING for row in rows)
+    sheets = _sheets(Layout(directory), done)
+    return SweepReading(str(directory), finished, tuple(sentences(rows)), found, sheets, done)
+
+
+def measured_along(reading: SweepReading, named: Named) -> tuple[Measured, ...]:
+    """MSW2 of the geometry's own network along its bands, of the protocol with most trials."""
+    digest = geometry_digest(named.directory)
+    protocols: dict[str, list[Row]] = defaultdict(list)
+    for row in reading.rows:
+        own = row["network"] == named.geometry.plan.network and row["rotation"] == "identity"
+        if own and row["spectrum"] == digest:
+            protocols[json.dumps(row["protocol"], sort_keys=True)].append(row)
+    if not protocols:
+        return ()
+    by_band: dict[tuple[int, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in max(protocols.values(), key=len):
+        by_band[row["band_first"], row["band_last"]][row["seed"]].append(row[METRIC])
+    return tuple(_over_seeds(band, seeds) for band, seeds in sorted(by_band.items()))
+
+
+def _over_seeds(band: tuple[int, int], seeds: Mapping[int, Sequence[float]]) -> Measured:
+    mean, error = mean_and_error([float(np.mean(values)) for values in seeds.values()])
+    return Measured(*band, mean, error, len(seeds))
+
+
+def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
+    """One sheet for each network, data and rotation; synthetic directions are left out."""
+    groups: dict[tuple, list[Row]] = defaultdict(list)
+    for row in rows:
+        if not row["data"].startswith(("rank-one:", "sphere:")):
+            protocol = json.dumps(row["protocol"], sort_keys=True)
+            key = (row["network"], row["data"], row["rotation"], row["rank"], protocol)
+            groups[key].append(row)
+    sheets = []
+    for (network, data, rotation, rank, _), members in sorted(groups.items(), key=_order):
+        picture = next(filter(None, (_samples(layout, row) for row in members)), None)
+        if picture is None:
+            continue
+        mean, error = mean_and_error([row["sw2"] for row in members])
+        spread = "" if error is None else f" ± {error:.2g}"
+        turned = rotation if rank is None else f"{rotation} of rank {rank}"
+        many = f"{len(members)} seed{'s' if len(members) > 1 else ''}"
+        title, note = f"rotation {turned}", f"{network} on {data}; SW2 {mean:.3g}{spread}, {many}"
+        sheets.append(Sheet(title, note, picture, SHOWN))
+    return tuple(sheets[:SHEETS])
+
+
+def _order(item: tuple[tuple, list[Row]]) -> tuple:
+    """Of one network and data, the identity first, stored rotations last."""
+    network, data, rotation, rank, protocol = item[0]
+    known = ROTATIONS.index(rotation) if rotation in ROTATIONS else len(ROTATIONS)
+    return network, data, protocol, known, rotation, rank or 0
+
+
+def _samples(layout: Layout, row: Row) -> str | None:
+    """The picture of a trial's first samples; None where they were not kept or are no images."""
+    if not row["artefact"]:
+        return None
+    try:
+        samples = load(layout.artefact(row["artefact"]).read_bytes())["samples"]
+    except (OSError, SafetensorError, KeyError):
+        return None
+    return samples_picture(samples[:SHOWN]) if samples.ndim == 4 else None
+
+
+def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
+    """Samples of a stored training, drawn now and turned back to image space.
+
+    Raises:
+        ArtefactError: if there is no training.
+        InputError: if its samples are no images.
+    """
+    from ..api import sample
+    from ..diffusion import read_training, stored_rotation
+
+    header, _ = read_training(directory)
+    if len(header.shape) != 3:
+        raise InputError(f"{directory} was not trained on images: no samples to show")
+    rotation = stored_rotation(directory)
+    kind = "identity" if rotation is None else rotation.origin.kind
+    samples = np.concatenate([part.numpy() for part in sample(directory, SHOWN, steps=steps)])
+    note = f"{header.network}, {header.step:,} training steps, {steps} sampling steps ({directory})"
+    return Sheet(f"rotation {kind}", note, samples_picture(samples), SHOWN)

@@ -1,0 +1,62 @@
+"""The page: a template, one style and one script, all inside.
+
+The content-security policy allows this style and this script by their digests, pictures inside the
+file, and nothing else: no request can leave the page, and a script that came in with a name would
+not run even if it were not escaped.
+"""
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+_SCRIPTS = ("pictures.js", "plot.js", "overlay.js", "explorer.js")
+
+
+def render(view: dict[str, Any], content: dict[str, Any]) -> str:
+    """The whole file.
+
+    Args:
+        view: what the template shows.
+        content: what the script gets.
+    """
+    style = _asset("report.css")
+    script = "\n".join(["'use strict';", *map(_asset, _SCRIPTS)])
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; "
+        f"script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_asset("report.html.j2")).render(
+        view,
+        policy=policy,
+        style=Markup(style),
+        script=Markup(script),
+        content=Markup(embedded(content)),
+    )
+
+
+def embedded(content: dict[str, Any]) -> str:
+    """JSON that cannot end the element it stands in, nor a line of a script.
+
+    >>> embedded({"name": "</script>"})
+    '{"name":"\\\\u003c/script>"}'
+    """
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in ("<", "\u2028", "\u2029"):
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _asset(name: str) -> str:
+    return files("sads.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,73 @@
+"""Eigenvectors and samples as 8-bit pictures.
+
+An eigenvector v becomes the bytes 128 + 127 v / max|v|. Of G = A ⊗ I only the eigenvectors of the
+factor are stored: its m copies are the same picture in another channel or pixel of a patch.
+"""
+
+import base64
+import io
+
+import numpy as np
+from jaxtyping import Float, Int
+from PIL import Image
+
+from ..directions import Spectrum
+from ..plots.contact_sheet import mosaic
+from ..plots.directions import pictured
+
+MOST = 1024  # eigenvectors in one report, where they are large
+PIXELS = 4 * 2**20  # more of them, where they are small, up to so many pixels
+
+
+def budget(pixels: int, geometries: int) -> int:
+    """How many eigenvectors of each geometry a report holds.
+
+    >>> budget(256, 2), budget(10_000, 2)
+    (8192, 512)
+    """
+    return max(MOST, PIXELS // pixels) // geometries
+
+
+def chosen_rows(rows: int, most: int) -> Int[np.ndarray, " k"]:
+    """Which eigenvectors are stored: all, or both ends of the spectrum and some between.
+
+    >>> chosen_rows(8, 6)
+    array([0, 1, 3, 4, 6, 7])
+    """
+    if rows <= most:
+        return np.arange(rows)
+    ends = most * 3 // 8
+    between = np.linspace(ends, rows - ends, most - 2 * ends + 2).round().astype(int)[1:-1]
+    return np.unique(np.concatenate([np.arange(ends), between, np.arange(rows - ends, rows)]))
+
+
+def eigenvector_picture(spectrum: Spectrum, row: int) -> Float[np.ndarray, "..."]:
+    """The picture of an eigenvector of the factor: (H, W), or (L,) for signals."""
+    return pictured(spectrum.vector(row * spectrum.structure.copies), spectrum.structure)
+
+
+def eight_bit(picture: Float[np.ndarray, "..."]) -> str:
+    """A signed picture as base64 of one byte a pixel, 128 for zero."""
+    top = float(np.abs(picture).max()) or 1.0
+    return base64.b64encode(np.rint(128 + 127 * picture / top).astype(np.uint8).tobytes()).decode()
+
+
+def mean_frequency(picture: Float[np.ndarray, "..."]) -> float:
+    """Mean distance from frequency zero by DFT energy; 1 is the highest along an axis.
+
+    >>> mean_frequency(np.ones((4, 4))), mean_frequency(np.array([1.0, -1, 1, -1]))
+    (0.0, 1.0)
+    """
+    energy = np.abs(np.fft.fftn(picture)) ** 2
+    axes = np.meshgrid(*(2 * np.fft.fftfreq(n) for n in picture.shape), indexing="ij")
+    radius = np.sqrt(np.sum(np.square(axes), axis=0))
+    return float((energy * radius).sum() / energy.sum())
+
+
+def samples_picture(samples: Float[np.ndarray, "N C H W"]) -> str:
+    """Samples in [-1, 1] side by side, as the data URI of a PNG."""
+    sheet = np.nan_to_num(mosaic(samples.astype(float)), nan=1.0)
+    pixels = np.rint(127.5 * (np.clip(sheet, -1, 1) + 1)).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -1,0 +1,205 @@
+"""A report from directories: what it holds, and what it refuses."""
+
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+import sads
+from sads.geometry import load_geometry
+from sads.report import build_report, write_report
+from sads.report.build import check_output
+from sads.report.levels import Named, by_network, differs
+from sads.report.measured import measured_along, read_sweep, training_sheet
+from sads.report.page import embedded
+from sads.report.reproduce import geometry_command
+
+from .conftest import NETWORK
+
+
+def content_of(html: str) -> dict:
+    """What the page's script gets."""
+    (found,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', html)
+    return json.loads(found)
+
+
+def test_the_numbers_are_those_of_the_spectrum(unet, transformer):
+    html = build_report([unet, transformer], data="digits").html
+    content = content_of(html)
+    assert len(content["explorers"]) == 2
+    spectrum, alignment = load_geometry(unet).spectrum(), sads.align(unet, "digits")
+    one = content["explorers"][0]
+    np.testing.assert_allclose(one["values"], spectrum.factor_values, rtol=1e-5)
+    np.testing.assert_allclose(one["errors"], spectrum.factor_errors, rtol=1e-5)
+    assert [b[:2] for b in one["bands"]] == [[b.first, b.last] for b in spectrum.bands]
+    for band, part in zip(one["bands"], alignment.profile, strict=True):
+        inside = sum(one["shares"][band[0] : band[1] + 1])
+        assert inside == pytest.approx(part.share, rel=1e-4)
+    exact = content["explorers"][1]
+    assert exact["copies"] == 4
+    assert len(exact["pictures"]) * exact["copies"] == exact["size"] == 64
+    assert sum(exact["shares"]) * exact["copies"] == pytest.approx(1.0, rel=1e-4)
+
+
+def test_a_page_asks_for_nothing(unet):
+    html = build_report([unet]).html
+    assert "default-src 'none'" in unescape(html)
+    assert "unsafe" not in html
+    assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", html)
+
+
+def test_names_are_text(unet):
+    html = build_report([unet]).html
+    assert "<script>document.title" not in html
+    assert "document.title=" in unescape(html)
+
+
+@pytest.mark.parametrize("name", ["</script>", "<!--", "\u2028", 'a"b', "é"])
+def test_embedded_json_is_inert_and_whole(name):
+    text = embedded({"name": name})
+    assert "<" not in text
+    assert "\u2028" not in text
+    assert json.loads(text) == {"name": name}
+
+
+def test_noise_levels_are_found_by_their_timesteps(unet, low_noise, transformer):
+    named = [Named(str(d), load_geometry(d)) for d in (transformer, low_noise, unet)]
+    found = by_network(named)
+    assert [(a.main.directory, len(a.levels)) for a in found] == [
+        (str(transformer), 0),
+        (str(unet), 1),
+    ]
+    assert "p = " in differs(found[1].main.geometry, found[1].levels[0].geometry)
+    html = build_report([unet, low_noise]).html
+    assert "0–99" in html
+    assert len(content_of(html)["overlays"]) == 1
+
+
+def test_what_a_sweep_measured_is_shown(sweep, unet):
+    reading = read_sweep(sweep)
+    assert reading.finished
+    found = measured_along(reading, Named(str(unet), load_geometry(unet)))
+    assert len(found) >= 3
+    assert found[0].seeds == 2
+    rows = [r for r in reading.rows if r["band_first"] == found[0].first]
+    by_seed = [np.mean([r["msw2"] for r in rows if r["seed"] == s]) for s in (0, 1)]
+    assert found[0].mean == pytest.approx(np.mean(by_seed))
+    assert found[0].error == pytest.approx(abs(by_seed[0] - by_seed[1]) / 2)
+    assert [sheet.title for sheet in reading.sheets] == ["rotation identity", "rotation min"]
+    html = build_report([unet], sweep=sweep).html
+    assert "Spearman" in html
+    assert html.count("data:image/png") == 2
+
+
+def test_an_unfinished_sweep_is_shown_as_such(tmp_path, sweep, unet):
+    import shutil
+    import sqlite3
+
+    copy = shutil.copytree(sweep, tmp_path / "copy")
+    with sqlite3.connect(copy / "sweep.sqlite") as connection:
+        connection.execute(
+            "UPDATE trials SET status = 'pending' WHERE id = (SELECT max(id) FROM trials)"
+        )
+    connection.close()
+    assert "is not finished" in build_report([unet], sweep=copy).html
+    assert "is not finished" not in build_report([unet], sweep=sweep).html
+
+
+def test_samples_of_a_training(tmp_path, unet):
+    sads.train(
+        NETWORK,
+        "digits,count=32",
+        shape="1x8x8",
+        rotation="random",
+        out=tmp_path / "t",
+        iterations=1,
+        batch_size=8,
+    )
+    sheet = training_sheet(tmp_path / "t", steps=2)
+    assert sheet.title == "rotation random"
+    assert sheet.picture.startswith("data:image/png;base64,")
+
+
+def test_the_doctor_is_asked_only_if_wanted(unet, monkeypatch):
+    asked = []
+
+    def diagnose(family, **options):
+        asked.append(family.name)
+        from sads.doctor import Diagnosis, Finding
+
+        found = Finding("made-up", "error", "evidence & more", "meaning", "suggestion")
+        return Diagnosis(family.name, family.shape, (found,), 12, ())
+
+    monkeypatch.setattr("sads.report.build.diagnose", diagnose)
+    assert "Not examined" in build_report([unet]).html
+    assert not asked
+    html = build_report([unet], doctor=True).html
+    assert asked == [NETWORK]
+    assert "evidence &amp; more" in html
+    assert "Mend made-up" in html
+
+
+def test_an_isotropic_geometry_has_one_picture(tmp_path):
+    sads.estimate_geometry("mlp,width=8", shape="1x8x8", networks=60, out=tmp_path / "mlp")
+    html = build_report([tmp_path / "mlp"], data="digits").html
+    assert "all directions alike" in html
+    one = content_of(html)["explorers"][0]
+    assert (len(one["pictures"]), one["copies"], one["size"]) == (1, 64, 64)
+    assert one["shape"] == [8, 8]
+
+
+def test_the_command_makes_the_geometry_again(unet, low_noise):
+    for directory in (unet, low_noise):
+        known = load_geometry(directory)
+        command = geometry_command(known, "again")
+        assert "--networks 480" in command
+        assert ("--timesteps 0:100" in command) == (directory == low_noise)
+
+
+def test_an_unfinished_geometry_says_so(tmp_path, unet):
+    from dataclasses import replace
+
+    known = load_geometry(unet)
+    replace(known, state=replace(known.state, finished=False)).save(tmp_path / "half")
+    assert "Let the estimate finish" in build_report([tmp_path / "half"]).html
+
+
+def test_bad_input_is_refused(tmp_path, unet):
+    with pytest.raises(sads.ArtefactError, match="no geometry in"):
+        build_report([tmp_path])
+    with pytest.raises(sads.InputError, match="at least one directory"):
+        build_report([])
+    sads.estimate_geometry("dit-2", shape="1x4x4", out=tmp_path / "other")
+    with pytest.raises(sads.InputError, match="of one shape"):
+        build_report([unet, tmp_path / "other"])
+    with pytest.raises(sads.ArtefactError, match="no sweep in"):
+        build_report([unet], sweep=tmp_path)
+    with pytest.raises(sads.InputError):
+        build_report([unet], data="digits,size=16")
+
+
+def test_an_existing_file_is_kept(tmp_path, unet):
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    report = build_report([unet])
+    with pytest.raises(sads.InputError, match="--force"):
+        write_report(report, path)
+    assert path.read_text() == "mine"
+    write_report(report, path, force=True)
+    assert path.read_text(encoding="utf-8") == report.html
+    with pytest.raises(sads.InputError, match="no directory"):
+        check_output(tmp_path / "nowhere" / "report.html", force=False)
+    with pytest.raises(sads.InputError, match="is a directory"):
+        check_output(tmp_path, force=True)
+
+
+def test_large_geometries_hold_a_thousand_pictures(tmp_path):
+    """D = 10,000: the file says which pictures it has."""
+    found = sads.estimate_geometry("dit-4", shape="1x100x100", out=tmp_path / "large")
+    assert found.structure.size == 10_000
+    html = build_report([tmp_path / "large"]).html
+    one = content_of(html)["explorers"][0]
+    assert len(one["pictures"]) <= 1024
+    assert one["size"] == 10_000

@@ -1,0 +1,97 @@
+"""The documentation is true: its commands run, its links lead somewhere.
+
+Every `sh` block is executed as it stands, page by page in an empty directory, except those marked
+`<!-- long -->` or `<!-- cluster -->`. A block whose first line is `# NAME.py` or `# NAME.toml` is
+that file; other Python blocks are executed too, on the pages that have commands.
+"""
+
+import re
+import shlex
+import sys
+
+import matplotlib
+import pytest
+import yaml
+
+from sads.cli import main
+from tests.docs import PAGES, ROOT, anchors, blocks, links
+
+MARKS = {"", "long", "cluster"}
+RUN = [p for p in PAGES if any(b.language == "sh" and not b.mark for b in blocks(p))]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_run_as_shown(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    matplotlib.use("agg")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for block in blocks(page):
+        if block.mark:
+            continue
+        if block.file:
+            (tmp_path / block.file).write_text(block.text)
+        elif block.language == "python":
+            exec(block.text, {})  # noqa: S102 - our own documentation
+        elif block.language == "sh":
+            for line in block.text.splitlines():
+                _run(shlex.split(line, comments=True), monkeypatch, capsys)
+
+
+def _run(words, monkeypatch, capsys):
+    if not words:
+        return
+    assert words[0] == "sads", f"only sads is executed; mark the block with {shlex.join(words)}"
+    monkeypatch.setattr(sys, "argv", words)
+    try:
+        main()
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    said = capsys.readouterr()
+    # `sads compare` says with 1 that two geometries differ.
+    assert code == 0 or (code == 1 and words[1] == "compare"), f"{shlex.join(words)}: {said.err}"
+
+
+def test_the_tutorial_and_every_guide_are_executed():
+    known = {p.relative_to(ROOT / "docs").as_posix() for p in RUN if "docs" in p.parts}
+    guides = {p.relative_to(ROOT / "docs").as_posix() for p in ROOT.glob("docs/how-to/*.md")}
+    assert {"tutorial.md", "own-network.md", *guides} - {"how-to/cluster.md"} <= known
+
+
+def test_marks_are_known():
+    for page in PAGES:
+        assert {block.mark for block in blocks(page)} <= MARKS, page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page):
+    for target in links(page):
+        if re.match(r"https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        assert place.exists(), f"{page.name}: {target}"
+        if anchor:
+            assert anchor in anchors(place), f"{page.name}: {target}"
+
+
+def test_every_page_is_in_the_navigation():
+    def pages(entry):
+        if isinstance(entry, str):
+            return {entry}
+        values = entry.values() if isinstance(entry, dict) else entry
+        return set().union(*map(pages, values))
+
+    listed = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    written = {p.relative_to(ROOT / "docs").as_posix() for p in ROOT.glob("docs/**/*.md")}
+    assert listed == written
+
+
+def test_every_command_is_documented():
+    from sads.cli import app
+
+    text = (ROOT / "docs" / "commands.md").read_text()
+    for name in app.resolved_commands() if hasattr(app, "resolved_commands") else app:
+        if not name.startswith("-"):
+            assert f"`sads {name}" in text, name

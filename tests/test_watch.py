@@ -1,0 +1,86 @@
+"""Watching a run: what is told, and that nothing is touched."""
+
+import json
+import sqlite3
+from dataclasses import replace
+
+import pytest
+
+import sads as package
+from sads.cli import main
+from sads.geometry import load_geometry
+from sads.storage import writing
+from sads.watch import look
+from tests.sweep.small import InProcess, write_spec
+
+NETWORK = "iddpm-16,channels=8,groups=8,mults=1x1"
+
+
+@pytest.fixture
+def sads(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["sads", *arguments])
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_a_geometry_is_finished_stopped_or_running(tmp_path):
+    package.estimate_geometry(NETWORK, shape="1x8x8", networks=120, out=tmp_path)
+    found = dict(look(tmp_path).rows)
+    assert found["state"] == "finished"
+    assert found["networks"] == "120"
+    assert "of directions" in found["certified"]
+    known = load_geometry(tmp_path)
+    replace(known, state=replace(known.state, finished=False)).save(tmp_path)
+    assert not look(tmp_path).finished
+    assert dict(look(tmp_path).rows)["state"].startswith("stopped")
+    with writing(tmp_path):
+        assert look(tmp_path).running
+        assert dict(look(tmp_path).rows)["state"] == "running"
+    assert look(tmp_path).running is False
+
+
+def test_a_sweep_says_what_is_done_and_left(tmp_path):
+    spec = write_spec(tmp_path, indices=(0, 5), seeds=(0, 1))
+    package.run_sweep(spec, tmp_path / "out", engine=InProcess())
+    found = look(tmp_path / "out")
+    assert found.finished
+    assert dict(found.rows)["done"] == "4 of 4"
+    with sqlite3.connect(tmp_path / "out" / "sweep.sqlite") as connection:
+        worst = "(SELECT min(id) FROM trials)"
+        connection.execute(f"UPDATE trials SET status = 'pending' WHERE id = {worst}")
+        last = "(SELECT max(id) FROM trials)"
+        connection.execute(
+            f"UPDATE trials SET status = 'failed', error = 'it broke' WHERE id = {last}"
+        )
+    connection.close()
+    found = look(tmp_path / "out")
+    assert not found.finished
+    rows = dict(found.rows)
+    assert rows["done"] == "2 of 4"
+    assert rows["failed"].endswith("it broke")
+
+
+def test_the_command_prints_a_table_or_json(sads, tmp_path):
+    package.estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "dit")
+    code, said, _ = sads("watch", str(tmp_path / "dit"))
+    assert code == 0
+    assert "closed form" in said
+    code, said, _ = sads("watch", str(tmp_path / "dit"), "--json")
+    assert json.loads(said)["finished"] is True
+
+
+def test_bad_input_is_one_line(sads, tmp_path):
+    code, _, error = sads("watch", str(tmp_path))
+    assert code == 2
+    assert "neither a geometry nor a sweep" in error
+    assert error.count("\n") == 1
+    package.estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "dit")
+    assert sads("watch", str(tmp_path / "dit"), "--every", "0")[0] == 2
