@@ -122,3 +122,23 @@ def test_spheres_of_a_band_lie_in_it(tmp_path):
     flat = data.samples.reshape(50, -1)
     np.testing.assert_allclose(np.linalg.norm(flat, axis=1), 8.0, rtol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(flat @ band, axis=1), 8.0, rtol=1e-5)
+
+
+def test_figure_6_runs_the_trials_of_the_example():
+    """What has been run with the example is known to the figure, and the other way round."""
+    from pathlib import Path
+
+    from sads.figures.figure_06_eigenvectors import SCALES
+    from sads.sweep import PROTOCOLS, load_specification
+
+    path = Path(__file__).parents[2] / "examples" / "figure-06-laptop.toml"
+    example, settings = load_specification(path), SCALES["laptop"]
+    assert example.protocol == PROTOCOLS[settings.protocol]
+    assert set(settings.seeds) <= set(example.seeds)
+    assert settings.shape is None
+    parts = {part.network: part.places for part in settings.parts.values()}
+    for grid in example.grid:
+        (name,) = grid.networks
+        for kind, places in parts[name].items():
+            found = getattr(grid, kind)
+            assert found == (places if places == "all" else tuple(places))
