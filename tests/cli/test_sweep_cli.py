@@ -149,7 +149,7 @@ def test_failed_trials_are_named_and_the_exit_code_says_so(sads, tmp_path, in_pr
     ("change", "options", "said"),
     [
         ("colour = 1\n", (), "unknown key 'colour'"),
-        ('[[grid]]\nnetworks = []\ndata = ["digits"]\n', (), "at least 1 item"),
+        ('[[grid]]\nnetworks = []\ndata = ["digits"]\n', (), "at least one"),
         ("indices = [0, 16]", (), "16"),
         ("", ("--engine", "slurm"), "an engine is local"),
         ("", ("--workers", "0"), "at least 1 worker"),

@@ -37,7 +37,7 @@ def chosen_rows(rows: int, most: int) -> Int[np.ndarray, " k"]:
     if rows <= most:
         return np.arange(rows)
     ends = most * 3 // 8
-    between = np.linspace(ends, rows - ends, most - 2 * ends + 2).round().astype(int)[1:-1]
+    between = np.linspace(ends - 1, rows - ends, most - 2 * ends + 2).round().astype(int)[1:-1]
     return np.unique(np.concatenate([np.arange(ends), between, np.arange(rows - ends, rows)]))
 
 
