@@ -48,6 +48,18 @@ KINDS = {"two workers, one thread": (2, 1), "one worker, one thread": (1, 1)} | 
 }
 RECORDED = 10_000
 BARE_SECONDS = 8.0
+BARE_LOOP = """
+import time, torch, sads
+torch.set_num_threads(1)
+module = sads.network("iddpm-16").factory()
+x, t = torch.randn(64, 1, 16, 16), torch.zeros(64, dtype=torch.long)
+module(x, t).square().mean().backward()
+started, steps = time.perf_counter(), 0
+while time.perf_counter() - started < {seconds}:
+    module(x, t).square().mean().backward()
+    steps += 1
+print(steps / (time.perf_counter() - started))
+"""
 
 
 def throughput(trials: int, iterations: int, rounds: int, place: Path) -> dict[str, Any]:
@@ -63,8 +75,7 @@ def throughput(trials: int, iterations: int, rounds: int, place: Path) -> dict[s
                 started = time.perf_counter()
                 run_sweep(spec, place / f"{kind} {number}", engine=engines[kind], threads=threads)
                 rates[kind].append(3600 * trials / (time.perf_counter() - started))
-            two, one = (_bare_steps(engine) for engine in list(engines.values())[:2])
-            ceilings.append(two / one)
+            ceilings.append(_bare_steps(2) / _bare_steps(1))
     found = {kind: statistics.median(values) for kind, values in rates.items()}
     two, one, threads = found.values()
     return {
@@ -76,25 +87,11 @@ def throughput(trials: int, iterations: int, rounds: int, place: Path) -> dict[s
     }
 
 
-def _bare_steps(engine: Engine) -> float:
-    """Training steps a second of a plain loop in every worker of `engine` at once."""
-    loops = [engine.executor.submit(_steps, BARE_SECONDS) for _ in range(engine.slots)]
-    return sum(loop.result() for loop in loops)
-
-
-def _steps(seconds: float) -> float:
-    import torch
-
-    from sads import api
-
-    module = api.network("iddpm-16").factory()
-    x, t = torch.randn(64, 1, 16, 16), torch.zeros(64, dtype=torch.long)
-    module(x, t).square().mean().backward()
-    started, steps = time.perf_counter(), 0
-    while time.perf_counter() - started < seconds:
-        module(x, t).square().mean().backward()
-        steps += 1
-    return steps / (time.perf_counter() - started)
+def _bare_steps(processes: int) -> float:
+    """Training steps a second, in all, of plain loops in so many processes at once."""
+    command = [sys.executable, "-c", BARE_LOOP.format(seconds=BARE_SECONDS)]
+    loops = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    return sum(float(loop.communicate()[0]) for loop in loops)
 
 
 @contextmanager
