@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -38,6 +40,22 @@ def test_channels_are_shown_one_at_a_time():
     vector = np.concatenate([np.full(5, 0.1), np.arange(5.0)])
     shown = pictured(vector, Structure("channels", (2, 5)))
     np.testing.assert_array_equal(shown, np.arange(5.0))
+
+
+def test_the_null_space_is_named_once():
+    spectrum = exact_spectrum(np.diag([4.0, 3, 0, 0]), Structure("channels", (2, 4)))
+    parts = [replace(b, null=True, exact=True) for b in split_last(spectrum.bands)]
+    figure = draw_directions(replace(spectrum, bands=spectrum.bands[:-1] + tuple(parts)), "title")
+    texts = [text.get_text() for sub in figure.subfigs for a in sub.axes for text in a.texts]
+    assert [text for text in texts if "null space" in text] == ["null space (4)"]
+
+
+def split_last(bands):
+    """The last band as two."""
+    last = bands[-1]
+    assert last.null
+    assert last.width == 4
+    return replace(last, last=last.first + 1), replace(last, first=last.first + 2)
 
 
 def test_the_axis_of_a_signal_shows_zero():

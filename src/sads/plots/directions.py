@@ -58,19 +58,6 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
     for band in spectrum.bands:
         part = slice(band.first, band.last + 1)
         if band.null:
-            axes.axvspan(band.first - 0.5, band.last + 0.5, color="0.9", zorder=0)
-            middle = (band.first + band.last) / 2
-            axes.text(
-                middle,
-                0.5,
-                f"null space ({band.width})",
-                ha="center",
-                va="center",
-                rotation=90,
-                fontsize=8,
-                color="0.35",
-                transform=axes.get_xaxis_transform(),
-            )
             continue
         axes.errorbar(
             index[part],
@@ -82,6 +69,7 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
             linewidth=2.2 if band.width > 2 else 0,
             elinewidth=0.8,
         )
+    _draw_null_space(axes, [band for band in spectrum.bands if band.null])
     for i in indices:
         axes.axvline(i, color=ACCENT, linewidth=0.4, alpha=0.4, zorder=0)
     axes.set_yscale("log")
@@ -91,6 +79,24 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
     for colour, label in ((CERTIFIED, "certified band"), (UNCERTIFIED, "not certified")):
         axes.plot([], [], marker="o", linestyle="", color=colour, label=label, markersize=4)
     axes.legend(loc="upper right", fontsize=8, framealpha=1.0, edgecolor="none")
+
+
+def _draw_null_space(axes: Axes, bands: list[Band]) -> None:
+    if not bands:
+        return
+    first, last = bands[0].first, bands[-1].last  # all at the end
+    axes.axvspan(first - 0.5, last + 0.5, color="0.9", zorder=0)
+    axes.text(
+        (first + last) / 2,
+        0.5,
+        f"null space ({last - first + 1})",
+        ha="center",
+        va="center",
+        rotation=90,
+        fontsize=8,
+        color="0.35",
+        transform=axes.get_xaxis_transform(),
+    )
 
 
 def _mark(band: Band) -> str:
