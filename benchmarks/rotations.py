@@ -2,6 +2,7 @@
 
     python benchmarks/rotations.py run [--mnist DIR] [--workers 2]   trains what is not in the table
     python benchmarks/rotations.py report                            means, errors, differences
+    python benchmarks/rotations.py draw                              SW2 against rank, and samples
 
 Every training of a seed has the same initial network, data order and noise; only the rotation
 differs. One training gives both budgets: it is sampled after the first and goes on to the second.
@@ -21,6 +22,7 @@ from typing import Any
 
 TABLE = Path("docs/results/rotations.csv")
 WORK = Path("runs/rotations")
+IMAGES = Path("docs/images")
 FIELDS = ["data", "rotation", "rank", "seed", "steps", "sw2", "sw2_error", "msw2"]
 FIELDS += ["alpha", "relative", "loss", "seconds"]
 # MNIST needs longer before any rotation shows.
@@ -162,17 +164,20 @@ def report() -> None:
         groups: dict[tuple[str, str], dict[str, float]] = {}
         for r in part:
             groups.setdefault((r["rotation"], r["rank"]), {})[r["seed"]] = float(r["sw2"])
-        base = groups[("identity", "")]
-        print(f"\n{data}, {steps} steps\n\n| rotation | rank | seeds | SW2 | minus identity |")
-        print("| --- | --- | --- | --- | --- |")
+        print(f"\n{data}, {steps} steps\n")
+        print("| rotation | rank | seeds | SW2 | minus identity | minus random |")
+        print("| --- | --- | --- | --- | --- | --- |")
         for name in ROTATIONS:
             values = groups.get((name[0], "" if name[1] is None else str(name[1])))
             if values is None:
                 continue
-            gaps = [values[s] - base[s] for s in values if s in base]
+            gaps = [
+                mean_error([values[s] - base[s] for s in values if s in base])
+                for base in (groups[("identity", "")], groups[("random", "")])
+            ]
             print(
                 f"| {name[0]} | {name[1] or 'all'} | {len(values)} | "
-                f"{mean_error(list(values.values()))} | {mean_error(gaps)} |"
+                f"{mean_error(list(values.values()))} | {' | '.join(gaps)} |"
             )
 
 
@@ -182,14 +187,75 @@ def mean_error(values: list[float]) -> str:
     return f"{statistics.fmean(values):.3f} ± {error:.3f}"
 
 
+def draw() -> None:
+    """SW2 against the rank of W_min for each dataset, and samples of one seed beside it."""
+    for data in SHAPES:
+        rows = [r for r in read_table() if r["data"] == data]
+        _draw_ranks(data, rows)
+        _draw_samples(data)
+
+
+def _draw_ranks(data: str, rows: list[dict[str, str]]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 2.8), layout="constrained", dpi=200)
+    panels = figure.subplots(1, 2, sharey=True)
+    whole = SHAPES[data][1] * SHAPES[data][2]
+    for axes, steps in zip(panels, BUDGETS[data], strict=True):
+        for rotation, colour in (("min", "#0072b2"), ("random", "#d55e00")):
+            by_rank: dict[int, list[float]] = {}
+            for r in rows:
+                if int(r["steps"]) == steps and r["rotation"] in (rotation, "identity"):
+                    rank = 0 if r["rotation"] == "identity" else int(r["rank"] or whole)
+                    by_rank.setdefault(rank, []).append(float(r["sw2"]))
+            ranks = sorted(by_rank)
+            means = [statistics.fmean(by_rank[k]) for k in ranks]
+            errors = [statistics.stdev(v) / len(v) ** 0.5 for v in map(by_rank.get, ranks) if v]
+            axes.errorbar(
+                ranks, means, errors, marker="o", markersize=4, color=colour, label=rotation
+            )
+        axes.set_xscale("symlog", base=4, linthresh=1)
+        axes.set_yscale("log")
+        axes.set_xticks([0, 1, 4, 16, whole], ["0", "1", "4", "16", str(whole)])
+        axes.set_xlabel("leading data directions moved, k")
+        axes.set_title(f"{steps} steps", fontsize=9)
+    panels[0].set_ylabel("held-out SW$_2$")
+    panels[1].legend(title="to the eigenvectors", fontsize=8)
+    figure.savefig(IMAGES / f"rotations-{data}-rank.png")
+
+
+def _draw_samples(data: str) -> None:
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    names = [f"{kind}-{rank or 'all'}" for kind, rank in ROTATIONS]
+    places = [WORK / "samples" / f"{data}-{name}-0-{BUDGETS[data][1]}.npy" for name in names]
+    known = [
+        (name, np.load(place)) for name, place in zip(names, places, strict=True) if place.exists()
+    ]
+    figure = Figure(figsize=(6.4, 0.72 * len(known)), layout="constrained", dpi=200)
+    for axes, (name, found) in zip(
+        figure.subplots(len(known), 1, squeeze=False)[:, 0], known, strict=True
+    ):
+        axes.imshow(np.hstack(found[:10, 0]), cmap="gray", vmin=-1, vmax=1)
+        kind, rank = name.split("-")
+        label = kind if rank == "all" else f"{kind}, k = {rank}"
+        axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
+        axes.set(xticks=[], yticks=[])
+    figure.savefig(IMAGES / f"rotations-{data}.png")
+
+
 def main() -> None:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description="Rotations of digits, trained and measured.")
-    parser.add_argument("what", choices=["run", "report"])
+    parser.add_argument("what", choices=["run", "report", "draw"])
     parser.add_argument("--mnist", help="directory with the IDX files; without it digits alone")
     parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
-    report() if chosen.what == "report" else run(chosen.mnist, chosen.workers)
+    if chosen.what == "run":
+        run(chosen.mnist, chosen.workers)
+    else:
+        {"report": report, "draw": draw}[chosen.what]()
 
 
 if __name__ == "__main__":

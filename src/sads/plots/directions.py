@@ -13,6 +13,7 @@ from ..storage import atomic_write
 
 SHOWN = 9
 CERTIFIED, UNCERTIFIED, ACCENT = "#0072B2", "#D55E00", "#333333"  # colour-blind safe
+INTERVAL = 2.2  # 95 % of a t distribution with 11 degrees of freedom
 
 
 def shown_indices(size: int, count: int = SHOWN) -> list[int]:
@@ -59,14 +60,15 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
         part = slice(band.first, band.last + 1)
         if band.null:
             continue
+        point = band.width <= max(2, len(values) // 200)  # a line this short would not be seen
         axes.errorbar(
             index[part],
             values[part],
-            yerr=1.96 * errors[part],
+            yerr=INTERVAL * errors[part],
             color=CERTIFIED if band.certified else UNCERTIFIED,
-            marker="." if band.width <= 2 else None,
+            marker="." if point else None,
             markersize=3,
-            linewidth=2.2 if band.width > 2 else 0,
+            linewidth=0 if point else 2.2,
             elinewidth=0.8,
         )
     _draw_null_space(axes, [band for band in spectrum.bands if band.null])
