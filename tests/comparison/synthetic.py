@@ -1,5 +1,7 @@
 """Geometries whose truth is known: sample second moments, or a closed form."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from sads.directions import FOLDS
@@ -39,7 +41,8 @@ def sampled(factor: np.ndarray, counts: int | np.ndarray, rng: np.random.Generat
     root = vectors * np.sqrt(np.maximum(values, 0))
     draws = [rng.standard_normal((n, len(factor))) @ root.T for n in counts]
     readout = fields.pop("readout", ReadOut("sampled", (1, 1, len(factor))))
-    return Geometry(plan_of(readout, **fields), State(np.stack([x.T @ x for x in draws]), counts))
+    state = replace(State.of(np.stack([x.T @ x for x in draws]), counts), finished=False)
+    return Geometry(plan_of(readout, **fields), state)
 
 
 def exact(factor: np.ndarray, **fields) -> Geometry:

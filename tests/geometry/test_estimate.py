@@ -118,9 +118,7 @@ def test_an_interrupted_run_continues_bit_for_bit(tmp_path, monkeypatch, goal, m
     with pytest.raises(StopError):
         estimate_geometry(UNET, out=tmp_path, on_progress=stop, **goal)
     resumed = estimate_geometry(UNET, out=tmp_path, **goal)
-    assert np.array_equal(
-        resumed.state.sums[:, *np.tril_indices(64)], whole.state.sums[:, *np.tril_indices(64)]
-    )
+    assert np.array_equal(resumed.state.sums, whole.state.sums)
     assert np.array_equal(resumed.state.counts, whole.state.counts)
     assert np.array_equal(load_geometry(tmp_path).factor, whole.factor)
 

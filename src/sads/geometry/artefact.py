@@ -7,7 +7,6 @@ Nothing is pickled.
 import json
 from pathlib import Path
 
-import numpy as np
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -23,9 +22,7 @@ FORMAT = "sads.geometry/1"
 
 def write_state(directory: Path, plan: Plan, state: State) -> None:
     """Write atomically; on failure the old file stays and nothing else is left behind."""
-    rows = state.sums.shape[1]
-    packed = np.ascontiguousarray(state.sums[:, *np.tril_indices(rows)])
-    tensors = {"sums": packed, "counts": state.counts}
+    tensors = {"sums": state.sums, "counts": state.counts}
     progress = {
         "batches": state.batches,
         "next_check": state.next_check,
@@ -66,7 +63,7 @@ def read_state(directory: Path) -> tuple[Plan, State]:
     try:
         plan = Plan.model_validate_json(header["plan"])
         progress = json.loads(header["progress"])
-        return plan, State(_unpack(tensors["sums"]), tensors["counts"], **progress)
+        return plan, State(tensors["sums"], tensors["counts"], **progress)
     except (ValidationError, ValueError, TypeError, KeyError) as error:
         raise ArtefactError(f"{path} has an unreadable header: {reason(error)}") from error
 
@@ -78,10 +75,3 @@ def _check_format(header: dict[str, str], path: Path) -> None:
     if found.startswith("sads.geometry/"):
         raise ArtefactError(f"{path} has format {found}, this version reads {FORMAT}: upgrade sads")
     raise ArtefactError(f"{path} is a safetensors file, but not a geometry made by sads")
-
-
-def _unpack(packed: np.ndarray) -> np.ndarray:
-    rows = int((np.sqrt(8 * packed.shape[1] + 1) - 1) / 2)
-    whole = np.zeros((len(packed), rows, rows))
-    whole[:, *np.tril_indices(rows)] = packed
-    return whole

@@ -1,10 +1,12 @@
 """What is known after some networks: sums over folds, in float64.
 
-Memory does not grow with the number of networks. Moments are symmetric; only the lower triangle
-is stored and read, so that a stored and reloaded state continues bit for bit.
+Memory does not grow with the number of networks. Moments are symmetric: only the lower triangle is
+kept, packed row by row, here and on disk.
 """
 
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +22,7 @@ class State:
     """A running estimate.
 
     Attributes:
-        sums: summed moments of each fold, shape (folds, r, r).
+        sums: packed summed moments of each fold, p = r (r + 1) / 2 entries.
         counts: networks in each fold.
         batches: batches accumulated.
         next_check: networks at which the error is looked at next.
@@ -28,7 +30,7 @@ class State:
         finished: whether the goal was reached.
     """
 
-    sums: Float[np.ndarray, "K r r"]
+    sums: Float[np.ndarray, "K p"]
     counts: Int[np.ndarray, " K"]
     batches: int = 0
     next_check: int = 0
@@ -38,16 +40,21 @@ class State:
     @classmethod
     def empty(cls, readout: ReadOut) -> "State":
         rows = readout.structure.rows
-        needed, there = (
-            8 * FOLDS * rows**2,
-            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        )
-        if 4 * needed > 3 * there:
+        packed = rows * (rows + 1) // 2
+        needed = 8 * FOLDS * packed
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if 5 * needed > 2 * there:
             raise InputError(
                 f"a factor of {rows} x {rows} needs {needed / 2**30:.0f} GiB of sums, this machine "
                 f"has {there / 2**30:.0f}: choose a smaller --shape"
             )
-        return cls(np.zeros((FOLDS, rows, rows)), np.zeros(FOLDS, dtype=np.int64))
+        return cls(np.zeros((FOLDS, packed)), np.zeros(FOLDS, dtype=np.int64))
+
+    @classmethod
+    def of(cls, moments: Float[np.ndarray, "K r r"], counts: Int[np.ndarray, " K"]) -> "State":
+        """A finished state with the given summed moments."""
+        packed = moments[:, *np.tril_indices(moments.shape[1])]
+        return cls(packed, counts, finished=True)
 
     @property
     def networks(self) -> int:
@@ -56,7 +63,8 @@ class State:
     def add(self, moment: Float[np.ndarray, "r r"], count: int) -> None:
         """Accumulate one batch into its fold."""
         fold = self.batches % len(self.counts)
-        self.sums[fold] += moment
+        for row, part in enumerate(_rows(self.sums[fold])):
+            part += moment[row, : row + 1]
         self.counts[fold] += count
         self.batches += 1
 
@@ -65,8 +73,13 @@ class State:
         total = np.zeros_like(self.sums[0])
         for fold in which:  # without a copy of all of them
             total += self.sums[fold]
-        total = np.tril(total / self.counts[which].sum())
-        return total + np.tril(total, -1).T
+        total /= self.counts[which].sum()
+        size = (math.isqrt(8 * len(total) + 1) - 1) // 2
+        whole = np.empty((size, size))
+        for row, part in enumerate(_rows(total)):
+            whole[row, : row + 1] = part
+            whole[:row, row] = part[:-1]
+        return whole
 
     def snapshot(self) -> "State":
         """A copy that later batches do not change."""
@@ -78,3 +91,15 @@ class State:
             self.seconds,
             self.finished,
         )
+
+
+def _rows(packed: Float[np.ndarray, " p"]) -> Iterator[Float[np.ndarray, " i"]]:
+    """Views of the rows of a lower triangle.
+
+    >>> [row.tolist() for row in _rows(np.arange(6.0))]
+    [[0.0], [1.0, 2.0], [3.0, 4.0, 5.0]]
+    """
+    start, length = 0, 1
+    while start < len(packed):
+        yield packed[start : start + length]
+        start, length = start + length, length + 1
