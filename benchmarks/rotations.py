@@ -23,6 +23,10 @@ from typing import Any
 TABLE = Path("docs/results/rotations.csv")
 WORK = Path("runs/rotations")
 IMAGES = Path("docs/images")
+LINES = (
+    ("min", "the smallest eigenvalues", "#0072b2"),
+    ("random", "random directions", "#d55e00"),
+)
 FIELDS = ["data", "rotation", "rank", "seed", "steps", "sw2", "sw2_error", "msw2"]
 FIELDS += ["alpha", "relative", "loss", "seconds"]
 # MNIST needs longer before any rotation shows.
@@ -197,12 +201,13 @@ def draw() -> None:
 
 def _draw_ranks(data: str, rows: list[dict[str, str]]) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(6.4, 2.8), layout="constrained", dpi=200)
     panels = figure.subplots(1, 2, sharey=True)
     whole = SHAPES[data][1] * SHAPES[data][2]
     for axes, steps in zip(panels, BUDGETS[data], strict=True):
-        for rotation, colour in (("min", "#0072b2"), ("random", "#d55e00")):
+        for rotation, label, colour in LINES:
             by_rank: dict[int, list[float]] = {}
             for r in rows:
                 if int(r["steps"]) == steps and r["rotation"] in (rotation, "identity"):
@@ -211,16 +216,16 @@ def _draw_ranks(data: str, rows: list[dict[str, str]]) -> None:
             ranks = sorted(by_rank)
             means = [statistics.fmean(by_rank[k]) for k in ranks]
             errors = [statistics.stdev(v) / len(v) ** 0.5 for v in map(by_rank.get, ranks) if v]
-            axes.errorbar(
-                ranks, means, errors, marker="o", markersize=4, color=colour, label=rotation
-            )
+            axes.errorbar(ranks, means, errors, marker="o", markersize=4, color=colour, label=label)
         axes.set_xscale("symlog", base=4, linthresh=1)
         axes.set_yscale("log")
         axes.set_xticks([0, 1, 4, 16, whole], ["0", "1", "4", "16", str(whole)])
         axes.set_xlabel("leading data directions moved, k")
         axes.set_title(f"{steps} steps", fontsize=9)
     panels[0].set_ylabel("held-out SW$_2$")
-    panels[1].legend(title="to the eigenvectors", fontsize=8)
+    panels[0].yaxis.set_major_formatter("{x:g}")
+    panels[0].yaxis.set_minor_formatter(NullFormatter())
+    panels[1].legend(title="moved to", fontsize=8)
     figure.savefig(IMAGES / f"rotations-{data}-rank.png")
 
 
@@ -228,7 +233,8 @@ def _draw_samples(data: str) -> None:
     import numpy as np
     from matplotlib.figure import Figure
 
-    names = [f"{kind}-{rank or 'all'}" for kind, rank in ROTATIONS]
+    size = SHAPES[data][1] * SHAPES[data][2]
+    names = [f"{kind}-{rank or 'all'}" for kind, rank in ROTATIONS if rank != size]
     places = [WORK / "samples" / f"{data}-{name}-0-{BUDGETS[data][1]}.npy" for name in names]
     known = [
         (name, np.load(place)) for name, place in zip(names, places, strict=True) if place.exists()
