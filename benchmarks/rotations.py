@@ -201,7 +201,7 @@ def draw() -> None:
 
 def _draw_ranks(data: str, rows: list[dict[str, str]]) -> None:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure = Figure(figsize=(6.4, 2.8), layout="constrained", dpi=200)
     panels = figure.subplots(1, 2, sharey=True)
@@ -223,6 +223,7 @@ def _draw_ranks(data: str, rows: list[dict[str, str]]) -> None:
         axes.set_xlabel("leading data directions moved, k")
         axes.set_title(f"{steps} steps", fontsize=9)
     panels[0].set_ylabel("held-out SW$_2$")
+    panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     panels[0].yaxis.set_major_formatter("{x:g}")
     panels[0].yaxis.set_minor_formatter(NullFormatter())
     panels[1].legend(title="moved to", fontsize=8)
