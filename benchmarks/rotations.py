@@ -187,8 +187,11 @@ def report() -> None:
 
 def mean_error(values: list[float]) -> str:
     """Mean and standard error."""
-    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
-    return f"{statistics.fmean(values):.3f} ± {error:.3f}"
+    return f"{statistics.fmean(values):.3f} ± {_error(values):.3f}"
+
+
+def _error(values: list[float]) -> float:
+    return statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
 
 
 def draw() -> None:
@@ -215,7 +218,7 @@ def _draw_ranks(data: str, rows: list[dict[str, str]]) -> None:
                     by_rank.setdefault(rank, []).append(float(r["sw2"]))
             ranks = sorted(by_rank)
             means = [statistics.fmean(by_rank[k]) for k in ranks]
-            errors = [statistics.stdev(v) / len(v) ** 0.5 for v in map(by_rank.get, ranks) if v]
+            errors = [_error(by_rank[k]) for k in ranks]
             axes.errorbar(ranks, means, errors, marker="o", markersize=4, color=colour, label=label)
         axes.set_xscale("symlog", base=4, linthresh=1)
         axes.set_yscale("log")
