@@ -1,4 +1,4 @@
-"""What the paper's own float32 does to its geometries, beside ours.
+"""What plain float32 does to geometries.
 
     python benchmarks/precision.py
 

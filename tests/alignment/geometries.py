@@ -38,7 +38,7 @@ def sampled_with(
     plan = geometry_with(folds[0], shape, kind).plan
     plan = plan.model_copy(update={"estimator": "integrated"})
     counts = np.full(len(folds), count, dtype=np.int64)
-    return Geometry(plan, State.of(folds * count, counts))
+    return Geometry(plan, State.of(folds * count, counts, finished=True))
 
 
 def random_psd(size: int, seed: int, decay: float = 3.0) -> np.ndarray:

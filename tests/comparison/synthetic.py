@@ -1,7 +1,5 @@
 """Geometries whose truth is known: sample second moments, or a closed form."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from sads.directions import FOLDS
@@ -41,7 +39,7 @@ def sampled(factor: np.ndarray, counts: int | np.ndarray, rng: np.random.Generat
     root = vectors * np.sqrt(np.maximum(values, 0))
     draws = [rng.standard_normal((n, len(factor))) @ root.T for n in counts]
     readout = fields.pop("readout", ReadOut("sampled", (1, 1, len(factor))))
-    state = replace(State.of(np.stack([x.T @ x for x in draws]), counts), finished=False)
+    state = State.of(np.stack([x.T @ x for x in draws]), counts)
     return Geometry(plan_of(readout, **fields), state)
 
 

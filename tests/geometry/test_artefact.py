@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from safetensors.numpy import save_file
 
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, load_geometry
-from sads.geometry.artefact import FILE
+from sads.geometry.artefact import FILE, write_state
 from sads.storage import writing
 
 from .families import FAMILIES
@@ -64,6 +65,14 @@ def test_a_changed_byte_is_refused(stored):
     content[-100] ^= 1
     (stored / FILE).write_bytes(content)
     with pytest.raises(ArtefactError, match="corrupt"):
+        load_geometry(stored)
+
+
+def test_sums_of_another_size_are_refused(stored):
+    geometry = load_geometry(stored)
+    short = replace(geometry.state, sums=np.ascontiguousarray(geometry.state.sums[:, :-1]))
+    write_state(stored, geometry.plan, short)  # with the right checksum
+    with pytest.raises(ArtefactError, match="expected sums of shape"):
         load_geometry(stored)
 
 

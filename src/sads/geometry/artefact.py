@@ -14,7 +14,7 @@ from safetensors.numpy import save
 from ..errors import ArtefactError
 from ..storage import atomic_write, checksum, reason, write_bytes
 from .plan import Plan
-from .state import State
+from .state import State, packed_size
 
 FILE = "geometry.safetensors"
 FORMAT = "sads.geometry/1"
@@ -62,10 +62,16 @@ def read_state(directory: Path) -> tuple[Plan, State]:
         raise ArtefactError(f"{path} is corrupt: its checksum does not match; make it again")
     try:
         plan = Plan.model_validate_json(header["plan"])
-        progress = json.loads(header["progress"])
-        return plan, State(tensors["sums"], tensors["counts"], **progress)
+        state = State(tensors["sums"], tensors["counts"], **json.loads(header["progress"]))
     except (ValidationError, ValueError, TypeError, KeyError) as error:
         raise ArtefactError(f"{path} has an unreadable header: {reason(error)}") from error
+    expected = (len(state.counts), packed_size(plan.readout.structure.rows))
+    if state.sums.shape != expected:
+        raise ArtefactError(
+            f"{path} is corrupt: expected sums of shape {expected}, got {state.sums.shape}; "
+            "make it again"
+        )
+    return plan, state
 
 
 def _check_format(header: dict[str, str], path: Path) -> None:

@@ -6,7 +6,7 @@ G is kept as a small factor and a structure; see `directions.structure`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -190,5 +190,5 @@ def load_geometry(directory: str | Path) -> Geometry:
 
 def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:
     """A geometry without error, from a closed form; the factor is all there is."""
-    state = State.of(factor[None], np.ones(1, dtype=np.int64))
-    return Geometry(plan, replace(state, seconds=seconds))
+    one = np.ones(1, dtype=np.int64)
+    return Geometry(plan, State.of(factor[None], one, seconds=seconds, finished=True))

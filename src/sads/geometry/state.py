@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -40,7 +41,7 @@ class State:
     @classmethod
     def empty(cls, readout: ReadOut) -> "State":
         rows = readout.structure.rows
-        packed = rows * (rows + 1) // 2
+        packed = packed_size(rows)
         needed = 8 * FOLDS * packed
         there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if 5 * needed > 2 * there:
@@ -51,10 +52,11 @@ class State:
         return cls(np.zeros((FOLDS, packed)), np.zeros(FOLDS, dtype=np.int64))
 
     @classmethod
-    def of(cls, moments: Float[np.ndarray, "K r r"], counts: Int[np.ndarray, " K"]) -> "State":
-        """A finished state with the given summed moments."""
-        packed = moments[:, *np.tril_indices(moments.shape[1])]
-        return cls(packed, counts, finished=True)
+    def of(
+        cls, moments: Float[np.ndarray, "K r r"], counts: Int[np.ndarray, " K"], **progress: Any
+    ) -> "State":
+        """A state with the given summed moments."""
+        return cls(moments[:, *np.tril_indices(moments.shape[1])], counts, **progress)
 
     @property
     def networks(self) -> int:
@@ -91,6 +93,11 @@ class State:
             self.seconds,
             self.finished,
         )
+
+
+def packed_size(rows: int) -> int:
+    """Entries of the lower triangle of a matrix."""
+    return rows * (rows + 1) // 2
 
 
 def _rows(packed: Float[np.ndarray, " p"]) -> Iterator[Float[np.ndarray, " i"]]:
