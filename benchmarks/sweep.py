@@ -6,6 +6,7 @@ Trials an hour of two one-thread workers, one worker with one thread and one wor
 same small trials of iddpm-16, in alternating rounds so that a noisy machine disturbs all alike. The
 workers are started before anything is timed. Run it on a quiet machine. What the machine itself
 allows is measured in the same rounds: training steps of two bare loops at once against one alone.
+Two such loops that keep freed memory, as our workers do, against two others show what that brings.
 """
 
 import argparse
@@ -48,11 +49,12 @@ KINDS = {"two workers, one thread": (2, 1), "one worker, one thread": (1, 1)} | 
 }
 RECORDED = 10_000
 BARE_SECONDS = 8.0
+BATCHES = (64, 256)  # of the figures at laptop scale
 BARE_LOOP = """
 import time, torch, sads
 torch.set_num_threads(1)
 module = sads.network("iddpm-16").factory()
-x, t = torch.randn(64, 1, 16, 16), torch.zeros(64, dtype=torch.long)
+x, t = torch.randn({batch}, 1, 16, 16), torch.zeros({batch}, dtype=torch.long)
 module(x, t).square().mean().backward()
 started, steps = time.perf_counter(), 0
 while time.perf_counter() - started < {seconds}:
@@ -87,9 +89,19 @@ def throughput(trials: int, iterations: int, rounds: int, place: Path) -> dict[s
     }
 
 
-def _bare_steps(processes: int) -> float:
+def kept_memory(rounds: int) -> dict[int, list[float]]:
+    """By size of the batch and round: steps of loops that keep freed memory, against others."""
+    return {
+        batch: [_bare_steps(2, batch, keep=True) / _bare_steps(2, batch) for _ in range(rounds)]
+        for batch in BATCHES
+    }
+
+
+def _bare_steps(processes: int, batch: int = 64, keep: bool = False) -> float:
     """Training steps a second, in all, of plain loops in so many processes at once."""
-    command = [sys.executable, "-c", BARE_LOOP.format(seconds=BARE_SECONDS)]
+    first = "from sads.devices import keep_freed_memory as keep; keep()" if keep else ""
+    code = f"{first}\n{BARE_LOOP.format(batch=batch, seconds=BARE_SECONDS)}"
+    command = [sys.executable, "-c", code]
     loops = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     return sum(float(loop.communicate()[0]) for loop in loops)
 
@@ -182,6 +194,7 @@ def main() -> None:
             "throughput": throughput(
                 arguments.trials, arguments.iterations, arguments.rounds, place
             ),
+            "kept_memory": kept_memory(arguments.rounds),
             "store": overhead(place),
             "reading": reading(place),
         }
@@ -194,6 +207,9 @@ def main() -> None:
     )
     print("bare loops, two at once against one, by round: ", end="")
     print(", ".join(f"{ceiling:.2f}" for ceiling in rates["bare_loops"]))
+    for batch, ratios in found["kept_memory"].items():
+        said = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(f"two loops that keep freed memory against two others, batches of {batch}: {said}")
     store = found["store"]
     print(
         f"recording {store['recording_seconds']:.2f} s of {store['seconds']:.1f} s of the smoke "

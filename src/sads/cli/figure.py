@@ -42,10 +42,12 @@ def figure(
             --csv`).
         json: print the verdicts as one JSON object.
     """
+    from ..devices import keep_freed_memory
     from ..figures import make_figures
     from ..figures.data import Request
     from .progress import status
 
+    keep_freed_memory()
     given = {"mnist": mnist and f"mnist:{mnist}", "faces": faces, "cifar": cifar}
     sources = {key: value for key, value in given.items() if value}
     parts = tuple(only.split(",")) if only else ()

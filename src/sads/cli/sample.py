@@ -38,9 +38,11 @@ def sample(
         json: print the result as one JSON object.
     """
     from .. import api
+    from ..devices import keep_freed_memory
     from ..diffusion import write_samples
     from .progress import steps_bar
 
+    keep_freed_memory()
     started = time.perf_counter()
     with steps_bar(str(directory)) as report:
         family, _ = api.load_trained(directory)

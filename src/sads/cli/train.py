@@ -55,8 +55,10 @@ def train(
         json: print the result as one JSON object.
     """
     from .. import api
+    from ..devices import keep_freed_memory
     from .progress import steps_bar
 
+    keep_freed_memory()
     with steps_bar(network) as report:
 
         def follow(step: "Step") -> None:

@@ -15,6 +15,7 @@ import traceback
 from importlib import import_module
 from typing import Any
 
+from ..devices import keep_freed_memory
 from ..errors import brief
 from .version import code_version
 
@@ -25,6 +26,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     faulthandler.enable()
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
