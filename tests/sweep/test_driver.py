@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from sads.errors import ArtefactError
@@ -186,21 +187,22 @@ def test_progress_is_told(sweep):
     assert any(p.seconds_left for p in seen)
 
 
-def test_a_named_file_that_changes_in_the_middle_stops_the_sweep(tmp_path):
-    import numpy as np
-
+def test_a_named_file_that_changes_in_the_middle_stops_the_sweep(tmp_path, sweep):
     array = tmp_path / "x.npy"
     np.save(array, np.random.default_rng(0).standard_normal((60, 16)).astype("f4"))
-    spec = write_spec(tmp_path)
-    text = spec.read_text().replace("1x4x4", "16").replace("indices = [0, 5]", "")
-    spec.write_text(text.replace('bases = ["dct"]', f'data = ["npy:{array}"]'))
+    text = sweep.spec.read_text().replace("1x4x4", "16").replace("indices = [0, 5]", "")
+    sweep.spec.write_text(text.replace('bases = ["dct"]', f'data = ["npy:{array}"]'))
 
-    def change(progress) -> None:
-        if progress.counts["done"]:
+    def change(text: str) -> str:
+        """Before the worker can take the next trial."""
+        try:
+            return run_job(text)
+        finally:
             np.save(array, np.ones((60, 16), "f4"))
 
     with pytest.raises(PausedError, match="has changed since the sweep began"):
-        run_sweep(spec, tmp_path / "out", engine=InProcess(), on_progress=change)
+        sweep(change)
+    assert statuses(sweep.out) == {"done": 1, "pending": 1}
 
 
 @pytest.mark.parametrize("size", [30_000, 60_000])
