@@ -15,7 +15,6 @@ import traceback
 from importlib import import_module
 from typing import Any
 
-from ..devices import keep_freed_memory
 from ..errors import brief
 from .version import code_version
 
@@ -26,11 +25,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     faulthandler.enable()
-    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
     import_module("sads.api")  # torch takes seconds to load
+    import_module("sads.devices").keep_freed_memory()
     code_version()  # of the files as they are now, which is what has been loaded
     answer = {"value": os.getpid()}
     while True:
