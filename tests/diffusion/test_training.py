@@ -115,6 +115,14 @@ def test_more_iterations_continue_a_training(tmp_path):
     )
 
 
+def test_a_training_does_not_go_back(tmp_path):
+    """A network of 12 steps is not given out as one of 5."""
+    train(FAMILY, SAMPLES, SETTINGS, out=tmp_path)
+    fewer = SETTINGS.model_copy(update={"iterations": 5})
+    with pytest.raises(ArtefactError, match="is 12 steps far, past the 5 asked for"):
+        train(FAMILY, SAMPLES, fewer, out=tmp_path)
+
+
 def test_a_finished_training_is_not_repeated(tmp_path):
     train(FAMILY, SAMPLES, SETTINGS, out=tmp_path)
     before = (tmp_path / FILE).stat().st_mtime_ns

@@ -30,16 +30,16 @@ def sphere(effect: float, seeds: int) -> Rows:
 def bases(effect: float, seeds: int) -> Rows:
     """Low frequencies worse, localised bases better, the border best; all by `effect`."""
     rng = np.random.default_rng(0)
-    side = 4 if seeds > 1 else 1
+    side = 4
     rows = []
     for basis in ("canonical", "dct", "dst", "hadamard", "haar"):
-        for row, column in itertools.product(range(side), repeat=2):
+        for row, column, seed in itertools.product(range(side), range(side), range(seeds)):
             value = 10 - effect * np.hypot(row, column)
             if basis in ("canonical", "haar"):
                 value = 10 - 20 * effect
             if basis == "canonical" and 0 < row < side - 1 and 0 < column < side - 1:
                 value += 2 * effect
-            place = {"basis": basis, "row": row, "column": column}
+            place = {"basis": basis, "row": row, "column": column, "seed": seed}
             rows.append(place | {"msw2": float(value) + _noise(rng)})
     return rows
 
@@ -148,9 +148,9 @@ def probe_sensitivity(effect: float, seeds: int) -> Rows:
             "network": "iddpm-16",
             "first": i,
             "second": j,
-            "copies": 1,
             "index": d,
             "similarity": (0.97 if effect > 0 else 0.3) + 0.1 * _noise(rng),
+            "probe_share": None,
         }
         for i, j in itertools.combinations(range(max(2, seeds)), 2)
         for d in range(8)
@@ -158,15 +158,21 @@ def probe_sensitivity(effect: float, seeds: int) -> Rows:
 
 
 def training(effect: float, seeds: int) -> Rows:
+    """Small eigenvalues are learned first, and energies keep their order."""
     rng = np.random.default_rng(0)
     rows = []
     for step, seed, index in itertools.product((0, 10), range(seeds), range(8)):
-        value = float(np.exp(-0.2 * effect * index + _noise(rng)))
-        about = {"quantity": "error", "step": step, "seed": seed, "index": index}
-        rows.append(about | {"eigenvalue": 8.0 - index, "value": value})
+        values = {
+            "eigenvalue": 8.0 - index,
+            "error": 1.0,
+            # What is there at the start does not count.
+            "learned": (-effect if step == 0 else 0.05 * effect) * index + 0.1 * _noise(rng),
+            "energy": float(np.exp(-0.2 * effect * index + _noise(rng))),
+        }
+        rows.append({"step": step, "seed": seed, "index": index, "cosine": None} | values)
+    empty = dict.fromkeys(("seed", "eigenvalue", "error", "learned", "energy"))
     for step, index in itertools.product((0, 10), range(4)):
-        about = {"quantity": "cosine", "step": step, "seed": None, "index": index}
-        rows.append(about | {"eigenvalue": None, "value": 0.95 if effect > 0 else 0.3})
+        rows.append(empty | {"step": step, "index": index, "cosine": 0.9 - 0.1 * index})
     return rows
 
 
@@ -188,6 +194,7 @@ def classifier(effect: float, seeds: int) -> Rows:
 
 
 def regularisation(effect: float, seeds: int) -> Rows:
+    """A gap in every cell, which little data and decay narrow."""
     rng = np.random.default_rng(0)
     return [
         {
@@ -195,9 +202,9 @@ def regularisation(effect: float, seeds: int) -> Rows:
             "decay": decay,
             "index": index,
             "seed": seed,
-            "sw2": 5 + (effect if index == 0 else 0) + _noise(rng),
+            "sw2": 5 + (0 if index else effect * (train // 64 - decay / 2)) + _noise(rng),
         }
-        for train, decay, index in itertools.product((64, 1_000), (0.0, 1.0), (0, 63))
+        for train, decay, index in itertools.product((64, 640), (0.0, 1.0), (0, 63))
         for seed in range(seeds)
     ]
 

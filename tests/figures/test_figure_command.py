@@ -5,11 +5,14 @@ import json
 
 import pytest
 
+from sads.diffusion import TrainingError
 from sads.figures import FIGURES, Verdict
 from sads.figures.catalogue import file_name, module
 from sads.figures.data import Data
 from sads.figures.output import write_figure
 from sads.figures.style import style
+from sads.sweep.result import Metrics
+from sads.sweep.table import write_csv
 from tests.cli.conftest import sads  # noqa: F401 - a fixture
 from tests.sweep.small import InProcess
 
@@ -68,6 +71,7 @@ def test_a_drawing_is_the_same_file_every_time(tmp_path):
         (("8", "--scale", "laptop", "--only", "cifar"), "pass --cifar npz:FILE:images,scale"),
         (("10", "--scale", "laptop", "--only", "faces"), "pass --faces folder:DIR"),
         (("all", "--scale", "laptop"), "missing data"),
+        (("6", "--from", "nothing.csv"), "cannot read nothing.csv"),
         (("6", "--engine", "slurm"), "an engine is local, dask or dask:ADDRESS"),
     ],
 )
@@ -110,3 +114,40 @@ def test_an_interrupted_figure_goes_on(sads, tmp_path, monkeypatch):  # noqa: F8
     )
     assert code == 0
     assert "figure-C.png" in text
+
+
+def test_tables_are_for_figures_with_trials(sads, tmp_path):  # noqa: F811
+    table = tmp_path / "known.csv"
+    write_csv(table, [dict.fromkeys(("id", "status", *Metrics.model_fields), "")])
+    code, _, err = sads("figure", "4", "--out", str(tmp_path / "out"), "--from", str(table))
+    assert code == 2
+    assert "figure 4 has no trials to take over" in err
+
+
+def test_a_larger_scale_is_not_replaced(sads, tmp_path):  # noqa: F811
+    path = tmp_path / "figure-04.json"
+    path.write_text(json.dumps({"protocol": {"scale": "laptop"}}))
+    code, _, err = sads("figure", "4", "--scale", "smoke", "--out", str(tmp_path))
+    assert code == 2
+    assert "figure-04.json is of laptop scale, larger than smoke: choose another --out" in err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _diverged(*_arguments):
+    raise TrainingError("the loss is not finite")
+
+
+def test_failed_trials_are_run_again_when_asked(sads, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("sads.figures.trials.make_engine", lambda *a, **k: InProcess())
+    command = ("figure", "1", "--scale", "smoke", "--out", str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr("sads.sweep.run._train", _diverged)
+        code, _, err = sads(*command)
+    assert code == 2
+    # Both parts were tried before anything was said.
+    assert err.count("2 of 2 trials failed") == 2
+    assert "--retry-failed" in err
+    assert sads(*command)[0] == 2
+    code, text, _ = sads(*command, "--retry-failed")
+    assert code == 0
+    assert "figure-01.png" in text

@@ -19,6 +19,7 @@ def figure(
     faces: str | None = None,
     cifar: str | None = None,
     seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
+    retry_failed: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Make a figure of the paper, and say whether its claim holds.
@@ -40,6 +41,7 @@ def figure(
         cifar: CIFAR-10, for example `npz:FILE:images,scale`.
         seed_from: take over finished trials from this table (`figure-NN.csv`, or `sads results
             --csv`).
+        retry_failed: run trials that failed once more.
         json: print the verdicts as one JSON object.
     """
     from ..devices import keep_freed_memory
@@ -53,7 +55,7 @@ def figure(
     parts = tuple(only.split(",")) if only else ()
     found = []
     with status(f"figure {name}") as say:
-        request = Request(scale, out, engine, workers, parts, sources, known=seed_from, say=say)
+        request = Request(scale, out, engine, workers, parts, sources, seed_from, retry_failed, say)
         for made in make_figures(name, request):
             found.append(made.verdict.summary())
             if not json:

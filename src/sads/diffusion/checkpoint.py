@@ -240,6 +240,11 @@ def _refuse_other(
             f"{directory} holds another training ({'; '.join(different)}): choose another --out or "
             "delete the directory"
         )
+    if header.step > fresh.settings.iterations:
+        raise ArtefactError(
+            f"{directory} is {header.step:,} steps far, past the {fresh.settings.iterations:,} "
+            "asked for: choose another --out or more --iterations"
+        )
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

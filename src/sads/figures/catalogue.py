@@ -33,6 +33,10 @@ FIGURES: Mapping[str, str] = MappingProxyType(
 )
 
 
+#: Figures without trials that a table could hold.
+WITHOUT_TRIALS = frozenset({"3", "4", "5", "9", "11", "A"})
+
+
 class FigureModule(Protocol):
     """What a module of a figure has.
 

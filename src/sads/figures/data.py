@@ -27,6 +27,7 @@ class Request:
         only: parts of the figure; all of them if empty.
         sources: data by name (`mnist`, `faces`, `cifar`), in the data grammar.
         known: a table of finished trials that need not be run again.
+        retry_failed: run trials that failed once more.
         say: called with what is being done.
     """
 
@@ -37,6 +38,7 @@ class Request:
     only: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     known: Path | None = None
+    retry_failed: bool = False
     say: Callable[[str], None] = _silent
 
     def work(self, *names: str) -> Path:

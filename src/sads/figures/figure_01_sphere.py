@@ -115,6 +115,8 @@ def draw(data: Data) -> Figure:
             axes.scatter(*cloud.T, s=3, color=colour, depthshade=True)
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
         axes.tick_params(labelsize=5, pad=-3)
+        for number, label in enumerate((axes.set_xlabel, axes.set_ylabel, axes.set_zlabel), 1):
+            label(rf"$v_{number}^\top x/\sqrt{{D}}$", fontsize=6, labelpad=-8)
         axes.set_box_aspect((1, 1, 1))
         axes.set_title(f"sphere in the {names[place]}'s band", fontsize=7)
     chart = figure.add_subplot(grid[0, 2])

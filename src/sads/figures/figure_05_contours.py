@@ -7,7 +7,8 @@ Markov's inequality bounds how often the change is large (equation 4):
     P(|v^T F| >= eta) <= v^T G v / eta^2,      G = E[F F^T],
 
 and the bound is least along the eigenvector of the smallest eigenvalue of G. The left panel is an
-illustration; the right one is measured on our linear networks in the plane.
+illustration; the right one is measured on our linear networks in the plane, with the exact
+G = Var(Theta) |x|^2 Phi Phi^T of the bound.
 """
 
 from collections.abc import Mapping
@@ -19,8 +20,9 @@ import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..api import estimate_geometry, network
+from ..api import network
 from ..diffusion import initial_network
+from ..networks.linear import Linear
 from .data import Data, Request, Rows
 from .style import BLUE, GREEN, ORANGE, PAGE, sheet
 from .verdict import Finding, positive
@@ -29,7 +31,7 @@ TITLE = "parallel and perpendicular directions"
 PARTS: tuple[str, ...] = ()
 POWERLESS: tuple[str, ...] = ()
 NETWORK, SHAPE = "linear,eigenvalues=4x1,rotation=3", (2,)
-PROBE = (1.0, 1.0)  # any point will do: the geometry of a linear family is the same up to a factor
+PROBE = (1.0, 1.0)
 POINT = 0.6  # abscissa of the point on the ridge
 
 
@@ -59,13 +61,21 @@ def outputs(count: int) -> Float[np.ndarray, "n 2"]:
         return torch.cat([initial_network(family, seed)(x, t) for seed in range(count)]).numpy()
 
 
+def exact() -> Float[np.ndarray, "2 2"]:
+    """E[F F^T] of these outputs."""
+    member = initial_network(network(NETWORK, shape=SHAPE), 0)
+    if not isinstance(member, Linear):
+        raise TypeError("figure 5 is about linear networks")
+    phi = member.phi.numpy()
+    variance = member.distributions()["head.weight"].variance
+    return variance * float(np.square(PROBE).sum()) * phi @ phi.T
+
+
 def data(request: Request) -> Data:
     """For each direction v: how often the change is large, and the bound."""
     settings = SCALES[request.scale]
-    found = outputs(settings.networks).astype(float)
-    vectors = estimate_geometry(NETWORK, shape=SHAPE, probe="gaussian:1").spectrum().eigenvectors
-    # The stored geometry carries the weights of the noise levels; here is that of these outputs.
-    matrix = found.T @ found / len(found)
+    found, matrix = outputs(settings.networks).astype(float), exact()
+    vectors = np.linalg.eigh(matrix)[1][:, ::-1]
     eta = 1.5 * float(np.sqrt(np.trace(matrix)))
     start = float(np.arctan2(vectors[1, 1], vectors[0, 1]))
     rows = []

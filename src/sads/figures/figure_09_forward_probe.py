@@ -26,7 +26,7 @@ from ..geometry import Forward
 from ..plots.directions import dft_energy
 from .data import Data, Request, Rows
 from .style import PAGE, sheet, show
-from .verdict import Finding, bootstrap_interval, mean_interval, positive, rank_correlation
+from .verdict import Finding, mean_interval, positive, rank_correlation
 
 TITLE = "geometry probed along the forward process of an image"
 PARTS: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
         if row["quantity"] == "frequency":
             curves.setdefault(row["probe"], []).append(row["value"])
     found = np.array([rank_correlation(np.arange(len(c)), np.array(c)) for c in curves.values()])
-    around = None if len(found) < 2 else bootstrap_interval(len(found), lambda i: found[i].mean())
+    value, around = mean_interval(found.tolist())
     return (
         Finding(
             "the leading eigenvectors adapt to the image that the geometry is probed with",
@@ -157,7 +157,7 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
         Finding(
             "frequencies increase as eigenvalues decrease",
             f"Spearman correlation of index and frequency over the first {HARMONICS} eigenvectors",
-            float(found.mean()) if len(found) else None,
+            value,
             around,
             positive(around),
         ),

@@ -2,11 +2,15 @@
 
 Probes are fixed points z_i from N(0, I) (appendix F). Eigenvector v_d of one geometry is compared
 with the span of the three eigenvectors around d of another (window h = 1, equation 30); unrelated
-bases have (2 h + 1) / D on average. Where every eigenvalue is repeated, once for each pixel of a
-patch, the copies are kept apart: the bases are those of the small factor (`directions.structure`).
+bases have (2 h + 1) / n on average. Where every eigenvalue is repeated, once for each pixel of a
+patch, only distinct ones count: the bases are those of the small factor (`directions.structure`),
+of size n instead of D.
 
-The rows also have the share of a geometry's own probe in its eigenvectors, (v_d^T z)^2 / |z|^2: an
-eigenvector that *is* the probe cannot be similar to that of another one.
+A pair of probes shares each of them with other pairs, so pairs are not independent. Intervals are
+those of the jackknife, which leaves out one probe with all its pairs.
+
+The rows also have the share of a geometry's own probe in its eigenvectors, (v_d^T z)^2 / |z|^2,
+summed over copies: an eigenvector that *is* the probe cannot be similar to that of another one.
 """
 
 import itertools
@@ -20,11 +24,11 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..api import estimate_geometry, network
-from ..directions import windowed_similarity
+from ..directions import similarity_baseline, windowed_similarity
 from ..geometry import Point
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, PAGE, sheet
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding, Interval, mean_interval, positive
 
 TITLE = "similarity of eigenvectors across random point probes"
 PARTS = ("iddpm-16", "dit-2")
@@ -53,20 +57,17 @@ SCALES: Mapping[str, Settings] = MappingProxyType(
 
 
 def data(request: Request) -> Data:
-    """The similarity of every eigenvector for every pair of probes."""
+    """The similarity of every eigenvector for every pair of probes, and the share of each probe."""
     settings = SCALES[request.scale]
     rows: list[dict[str, Any]] = []
     parts = request.parts(PARTS)
     for name in parts:
-        bases = [_eigenvectors(request, name, settings, i) for i in range(settings.probes)]
-        copies = bases[0][2]
-        for (i, (u, _, _)), (j, (v, own, _)) in itertools.combinations(enumerate(bases), 2):
-            found = windowed_similarity(u, v, half_width=HALF_WIDTH)
-            about = {"network": name, "first": i, "second": j, "copies": copies}
-            rows += [
-                about | {"index": d, "similarity": float(found[d]), "probe_share": float(own[d])}
-                for d in range(len(found))
-            ]
+        found = [_eigenvectors(request, name, settings, i) for i in range(settings.probes)]
+        for i, (_, own) in enumerate(found):
+            rows += _rows(name, i, None, "probe_share", own)
+        for (i, (u, _)), (j, (v, _)) in itertools.combinations(enumerate(found), 2):
+            similar = windowed_similarity(u, v, half_width=HALF_WIDTH)
+            rows += _rows(name, i, j, "similarity", similar)
     protocol = {
         "networks": list(parts),
         "shape": [1, settings.side, settings.side],
@@ -77,10 +78,18 @@ def data(request: Request) -> Data:
     return Data(rows, protocol)
 
 
+def _rows(
+    name: str, first: int, second: int | None, field: str, values: Float[np.ndarray, " n"]
+) -> list[dict[str, Any]]:
+    about = {"network": name, "first": first, "second": second}
+    empty = {"similarity": None, "probe_share": None}
+    return [about | {"index": d} | empty | {field: float(v)} for d, v in enumerate(values)]
+
+
 def _eigenvectors(
     request: Request, name: str, settings: Settings, probe: int
-) -> tuple[Float[np.ndarray, "D D"], Float[np.ndarray, " D"], int]:
-    """Columns in descending order, the share of the probe in each, and copies of an eigenvalue."""
+) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]:
+    """Distinct eigenvectors as columns in descending order, and the share of the probe in each."""
     request.say(f"figure 11: {name}, probe {probe + 1} of {settings.probes}")
     family = network(name, shape=(1, settings.side, settings.side))
     point = np.random.default_rng(probe).standard_normal(family.shape, dtype=np.float32)
@@ -90,18 +99,18 @@ def _eigenvectors(
         networks=settings.networks,
         out=request.work("figure-11", f"{name}-{probe}"),
     )
-    factor = np.linalg.eigh(geometry.factor)[1][:, ::-1]
-    vectors = geometry.structure.embed(factor)
-    share = np.square(vectors.T @ point.ravel()) / np.square(point).sum()
-    return vectors, share, geometry.structure.copies
+    vectors = np.linalg.eigh(geometry.factor)[1][:, ::-1]
+    energy = np.square(vectors.T @ point.ravel()[geometry.structure.entries]).sum(axis=1)
+    return vectors, energy / np.square(point).sum()
 
 
-def _curves(rows: Rows, name: str, field: str = "similarity") -> Float[np.ndarray, "pairs D"]:
-    pairs: dict[tuple[int, int], list[float]] = {}
+def _curves(rows: Rows, name: str, field: str = "similarity") -> Float[np.ndarray, "k n"]:
+    """One curve for each pair of probes, or for each probe."""
+    found: dict[tuple[int, int | None], list[float]] = {}
     for row in rows:
-        if row["network"] == name:
-            pairs.setdefault((row["first"], row["second"]), []).append(row[field])
-    return np.array(list(pairs.values()))
+        if row["network"] == name and row[field] is not None:
+            found.setdefault((row["first"], row["second"]), []).append(row[field])
+    return np.array(list(found.values()))
 
 
 def draw(data: Data) -> Figure:
@@ -109,22 +118,22 @@ def draw(data: Data) -> Figure:
     names = list(dict.fromkeys(row["network"] for row in data.rows))
     figure = sheet(PAGE if len(names) > 1 else COLUMN, 2.3)
     panels = np.atleast_1d(figure.subplots(1, len(names), sharey=True))
-    size = max(row["index"] for row in data.rows) + 1
-    baseline = (2 * HALF_WIDTH + 1) / size
     for axes, name in zip(panels, names, strict=True):
         curves = _curves(data.rows, name)
-        index = 1 + np.arange(curves.shape[1])
+        size = curves.shape[1]
+        index = 1 + np.arange(size)
         low, high = curves.min(axis=0), curves.max(axis=0)
         axes.fill_between(index, low, high, color=BLUE, alpha=0.25, linewidth=0)
         axes.plot(index, curves.mean(axis=0), color=BLUE, label="similarity, window of three")
         own = _curves(data.rows, name, "probe_share").mean(axis=0)
         axes.plot(index, own, ":", color=ORANGE, label="share of the probe itself")
+        baseline = similarity_baseline(size, half_width=HALF_WIDTH)
         axes.axhline(baseline, color="0.4", linestyle="--", linewidth=0.8, label="unrelated bases")
         axes.set_xscale("log")
         axes.set_xlim(0.9, size)
         axes.set_ylim(0, 1.03)
         axes.set_title(name)
-        axes.set_xlabel("index $d$ (1: largest eigenvalue)")
+        axes.set_xlabel("index $d$ of the distinct eigenvalue (1: largest)")
     panels[0].set_ylabel("share of energy")
     panels[0].legend()
     return figure
@@ -137,28 +146,15 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
 
 
 def _finding(rows: Rows, name: str, count: int) -> Finding:
-    own = [row for row in rows if row["network"] == name]
+    own = [row for row in rows if row["network"] == name and row["similarity"] is not None]
     size = max(row["index"] for row in own) + 1
-    last = count * own[0]["copies"]
-    probes = {row["first"] for row in own} | {row["second"] for row in own}
-    # Pairs share probes; what is independent is a probe, with its mean over the others.
-    means = [
-        float(
-            np.mean(
-                [
-                    row["similarity"]
-                    for row in own
-                    if probe in (row["first"], row["second"]) and row["index"] < last
-                ]
-            )
-        )
-        for probe in sorted(probes)
-    ]
-    value, interval = mean_interval(means)
-    if len(probes) < 3:  # one pair has no spread
-        interval = None
-    baseline = (2 * HALF_WIDTH + 1) / size
-    many = "first eigenvector" if count == 1 else f"first {count} eigenvectors"
+    pairs: dict[tuple[int, int], list[float]] = {}
+    for row in own:
+        if row["index"] < count:
+            pairs.setdefault((row["first"], row["second"]), []).append(row["similarity"])
+    value, interval = jackknife({pair: float(np.mean(v)) for pair, v in pairs.items()})
+    baseline = similarity_baseline(size, half_width=HALF_WIDTH)
+    many = "first eigenvector" if count == 1 else f"first {count} distinct eigenvectors"
     return Finding(
         f"{name}: the {many} hardly depend{'s' if count == 1 else ''} on the probe",
         f"mean similarity, to be above {HIGH} (unrelated bases: {baseline:.3f})",
@@ -166,3 +162,14 @@ def _finding(rows: Rows, name: str, count: int) -> Finding:
         interval,
         positive(interval and (interval[0] - HIGH, interval[1] - HIGH)),
     )
+
+
+def jackknife(pairs: Mapping[tuple[int, int], float]) -> tuple[float, Interval | None]:
+    """The mean over pairs of units, and its 95 % interval from leaving out one unit at a time."""
+    units = sorted({unit for pair in pairs for unit in pair})
+    mean = float(np.mean(list(pairs.values())))
+    if len(units) < 3:  # one pair has no spread
+        return mean, None
+    without = [np.mean([v for pair, v in pairs.items() if unit not in pair]) for unit in units]
+    pseudo = [len(units) * mean - (len(units) - 1) * float(other) for other in without]
+    return mean, mean_interval(pseudo)[1]

@@ -4,17 +4,26 @@ Many seeds are trained on isotropic data N(0, I), where no direction is harder t
 optimal noise prediction is eps*(x_t) = sqrt(1 - abar_t) x_t. So whatever order appears is the
 architecture's. At each checkpoint two things are measured.
 
-*Drift.* The geometry over seeds at x = 0 is E[F F^T] of the trained networks. The cosines of the
-principal angles between the spans of its first k eigenvectors, at the start and at a checkpoint,
-say how much of it persists.
+*Geometry over seeds.* At x = 0 the optimum is zero, so what a network puts out there is its
+error, and G_s = E[F F^T] over seeds and noise levels after s steps is the geometry of the trained
+networks. Its energy along an eigenvector u_i of the geometry at initialisation, u_i^T G_s u_i,
+needs no eigenvectors of the few seeds' G_s and says whether the order of the directions persists.
+The cosines of the principal angles between the first k eigenvectors of G_s and those of the
+geometry at initialisation show the drift. With few seeds they are below one even for s = 0, which
+is therefore what the later ones are to be compared with.
 
-*Order of learning.* The error along an eigenvector u_i of the geometry at initialisation,
-E[(u_i^T (eps - eps*))^2] / E[(1 - abar_t)], averaged over checkpoints on a logarithmic scale.
-Conjecture 1 predicts that it grows with the eigenvalue.
+*Order of learning.* The error along u_i, E[(u_i^T (eps - eps*))^2] / E[(u_i^T eps*)^2], starts at
+one plus what the network puts out by itself, which is larger along large eigenvalues and is no
+matter of learning. So what is judged is how much of the target is there,
+
+    g_i = E[(u_i^T eps) (u_i^T eps*)] / E[(u_i^T eps*)^2],
+
+zero on average over untrained networks and one for the optimum, averaged over checkpoints.
+Conjecture 1 predicts that it grows first along small eigenvalues.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +39,7 @@ from ..data import Dataset
 from ..diffusion import initial_network
 from ..geometry import load_geometry
 from ..networks import ScoreFamily
+from ..storage import checksum
 from .data import Data, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, remembered
@@ -42,6 +52,9 @@ FOLDER = "figure-A"
 LEADING = 4  # k
 SAMPLES = 4_096
 EVALUATED = 256
+RATE = 1e-3
+FIELDS = ("eigenvalue", "error", "learned", "energy", "cosine")
+LEVELS = 8  # noise levels at which the output at zero is taken
 
 
 @dataclass(frozen=True)
@@ -60,40 +73,43 @@ _SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
 SCALES: Mapping[str, Settings] = MappingProxyType(
     {
         "smoke": Settings(_SMALL, "1x8x8", 1_536, 6, (5, 10, 20), 16),
-        "laptop": Settings("iddpm-16", "1x8x8", 8_192, 16, (20, 50, 100, 200, 400), 64),
+        "laptop": Settings("iddpm-16", "1x8x8", 8_192, 32, (10, 25, 50, 100, 200), 64),
         "paper": Settings("iddpm-16", "1x16x16", 100_000, 64, (100, 500, 2_000), 1_000),
     }
 )
 
 
 def data(request: Request) -> Data:
-    """Errors along all eigenvectors and outputs at zero, for each seed and checkpoint."""
+    """Error, learned share and energy along the eigenvectors by seed and checkpoint; cosines."""
     settings = SCALES[request.scale]
     place = geometry_directory(
         request, FOLDER, settings.network, shape=settings.shape, networks=settings.networks
     )
     spectrum = load_geometry(place).spectrum()
+    vectors, steps = spectrum.eigenvectors, (0, *settings.checkpoints)
     found = []
     for seed in range(settings.seeds):
         request.say(f"figure A: seed {seed + 1} of {settings.seeds}")
-        out = request.work(FOLDER, f"seed-{seed}")
-        found.append(
-            remembered(
-                out / "measured.json",
-                lambda seed=seed, out=out: measure(settings, seed, spectrum.eigenvectors, out),
-            )
-        )
-    steps = (0, *settings.checkpoints)
-    rows = [
-        _row("error", step, seed=seed, index=i, value=value, eigenvalue=spectrum.eigenvalues[i])
-        for seed, own in enumerate(found)
-        for step, errors in zip(steps, own["errors"], strict=True)
-        for i, value in enumerate(errors)
-    ]
-    outputs = np.array([own["outputs"] for own in found])  # (seeds, steps, D)
+        found.append(measure(settings, seed, vectors, request.work(FOLDER, f"seed-{seed}")))
+    rows: list[dict[str, Any]] = []
     for number, step in enumerate(steps):
-        cosines = principal_cosines(outputs[:, 0], outputs[:, number])
-        rows += [_row("cosine", step, index=i, value=c) for i, c in enumerate(cosines)]
+        outputs = np.array([own[number]["outputs"] for own in found])  # (seeds, levels, D)
+        energies = np.square(outputs @ vectors).mean(axis=1)
+        for seed, own in enumerate(found):
+            rows += [
+                _row(
+                    step,
+                    i,
+                    seed,
+                    eigenvalue=spectrum.eigenvalues[i],
+                    error=own[number]["errors"][i],
+                    learned=own[number]["shares"][i],
+                    energy=energies[seed, i],
+                )
+                for i in range(len(vectors))
+            ]
+        cosines = principal_cosines(outputs.reshape(-1, len(vectors)), vectors)
+        rows += [_row(step, i, None, cosine=c) for i, c in enumerate(cosines)]
     protocol = {
         "network": settings.network,
         "shape": settings.shape,
@@ -101,141 +117,153 @@ def data(request: Request) -> Data:
         "seeds": settings.seeds,
         "checkpoints": list(steps),
         "batch_size": settings.batch,
-        "learning_rate": 1e-3,
+        "learning_rate": RATE,
         "networks of the initial geometry": settings.networks,
         "leading eigenvectors": LEADING,
     }
     return Data(rows, protocol)
 
 
-def _row(quantity: str, step: int, *, index: int, value: float, **fields: Any) -> dict[str, Any]:
-    empty = {"quantity": quantity, "step": step, "seed": None, "index": index, "eigenvalue": None}
-    return (
-        empty
-        | {"value": float(value)}
-        | {k: float(v) if k == "eigenvalue" else v for k, v in fields.items()}
-    )
+def _row(step: int, index: int, seed: int | None, **values: float) -> dict[str, Any]:
+    """One seed's direction, or one principal cosine of all seeds together."""
+    known = {name: float(f"{value:.7g}") for name, value in values.items()}
+    return {"step": step, "seed": seed, "index": index} | dict.fromkeys(FIELDS) | known
 
 
 def measure(
     settings: Settings, seed: int, vectors: Float[np.ndarray, "D D"], out: Path
-) -> dict[str, Any]:
-    """Train one network in stages; errors along the eigenvectors and the output at zero."""
+) -> list[dict[str, Any]]:
+    """Train one network in stages; after each, errors along the eigenvectors and outputs at zero.
+
+    A stage that was measured before is not asked for again: the stored training is past it.
+    """
     family = network(settings.network, shape=settings.shape)
     samples = np.random.default_rng(seed).standard_normal((SAMPLES, *family.shape))
     whole = Dataset(samples.astype(np.float32), "N(0, I)")
-    members: list[nn.Module] = [initial_network(family, seed).eval()]
-    errors, outputs = [], []
-    for step in (0, *settings.checkpoints):
+
+    def stage(step: int) -> dict[str, Any]:
+        member = initial_network(family, seed).eval()
         if step:
-            run = train(
+            member = train(
                 family,
                 whole,
                 iterations=step,
                 batch_size=settings.batch,
-                learning_rate=1e-3,
+                learning_rate=RATE,
                 seed=seed,
                 out=out / "training",
-            )
-            members = [run.network]
-        errors.append(along(family, members[0], vectors).tolist())
-        with torch.no_grad():
-            zero = members[0](torch.zeros(1, *family.shape), torch.zeros(1))
-        outputs.append(zero.flatten().double().tolist())
-    return {"errors": errors, "outputs": outputs}
+            ).network
+        errors, shares = along(family, member, vectors)
+        outputs = outputs_at_zero(family, member)
+        found = {"errors": errors, "shares": shares, "outputs": outputs}
+        return {name: values.tolist() for name, values in found.items()}
+
+    about = {"settings": asdict(settings), "vectors": checksum({"vectors": vectors})}
+    return [
+        remembered(out / f"step-{step}.json", about, lambda step=step: stage(step))
+        for step in (0, *settings.checkpoints)
+    ]
+
+
+def outputs_at_zero(family: ScoreFamily, member: nn.Module) -> Float[np.ndarray, "levels D"]:
+    """The predicted noise at x = 0, at noise levels spread like the weights of definition 2."""
+    share = np.cumsum(family.schedule.score_weights) / family.schedule.score_weights.sum()
+    t = np.searchsorted(share, (np.arange(LEVELS) + 0.5) / LEVELS)
+    with torch.no_grad():
+        found = member(torch.zeros(LEVELS, *family.shape), torch.from_numpy(t))
+    return found.flatten(1).double().numpy()
 
 
 def along(
     family: ScoreFamily, member: nn.Module, vectors: Float[np.ndarray, "D D"]
-) -> Float[np.ndarray, " D"]:
-    """The error along each eigenvector, relative to that of predicting no noise."""
+) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+    """The error along each eigenvector, relative to predicting no noise, and the learned share."""
     generator = np.random.default_rng(0)
     t = generator.integers(family.schedule.steps, size=EVALUATED)
     noisy = generator.standard_normal((EVALUATED, *family.shape))  # sqrt(abar) x + sqrt(1-abar) eps
-    noise_level = np.sqrt(1 - family.schedule.abar[t])
     with torch.no_grad():
         found = member(torch.from_numpy(noisy).float(), torch.from_numpy(t)).double().numpy()
-    target = noise_level[:, None] * noisy.reshape(EVALUATED, -1)
-    wrong = (found.reshape(EVALUATED, -1) - target) @ vectors
-    return np.square(wrong).mean(axis=0) / np.square(noise_level).mean()
+    noise_level = np.sqrt(1 - family.schedule.abar[t])
+    target = noise_level[:, None] * noisy.reshape(EVALUATED, -1) @ vectors
+    own = found.reshape(EVALUATED, -1) @ vectors
+    scale = np.square(target).mean(axis=0)
+    return np.square(own - target).mean(axis=0) / scale, (own * target).mean(axis=0) / scale
 
 
 def principal_cosines(
-    a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]
+    outputs: Float[np.ndarray, "N D"], vectors: Float[np.ndarray, "D D"]
 ) -> Float[np.ndarray, " k"]:
-    """Cosines between the spans of the first eigenvectors of the second moments."""
-    u, v = (np.linalg.svd(x, full_matrices=False)[2][:LEADING] for x in (a, b))
-    return np.linalg.svd(u @ v.T, compute_uv=False)
+    """Cosines between the first eigenvectors of the outputs' second moment and those given."""
+    own = np.linalg.svd(outputs, full_matrices=False)[2][:LEADING]
+    return np.linalg.svd(own @ vectors[:, :LEADING], compute_uv=False)
 
 
-def learning(rows: Rows) -> tuple[Float[np.ndarray, "S D"], Float[np.ndarray, " D"]]:
-    """The mean log error after the start by seed and direction, and the eigenvalues."""
-    values: dict[tuple[int, int], list[float]] = {}
-    eigenvalues: dict[int, float] = {}
-    for row in rows:
-        if row["quantity"] == "error":
-            eigenvalues[row["index"]] = row["eigenvalue"]
-            if row["step"] > 0:
-                values.setdefault((row["seed"], row["index"]), []).append(np.log(row["value"]))
-    seeds, indices = sorted({s for s, _ in values}), sorted(eigenvalues)
-    table = np.array([[np.mean(values[s, i]) for i in indices] for s in seeds])
-    return table, np.array([eigenvalues[i] for i in indices])
+def tabled(rows: Rows, field: str) -> Float[np.ndarray, "steps S D"]:
+    """A quantity by checkpoint, seed and direction."""
+    known = {(r["step"], r["seed"], r["index"]): r[field] for r in rows if r["seed"] is not None}
+    axes = [sorted({key[i] for key in known}) for i in range(3)]
+    return np.array([[[known[a, b, c] for c in axes[2]] for b in axes[1]] for a in axes[0]])
+
+
+def learned(rows: Rows) -> Float[np.ndarray, "S D"]:
+    """The learned share after the start, mean over checkpoints."""
+    return tabled(rows, "learned")[1:].mean(axis=0)
 
 
 def draw(data: Data) -> Figure:
     """Errors by checkpoint, predicted against realised order, and the drift."""
     figure = sheet(PAGE, 2.4)
     left, middle, right = figure.subplots(1, 3)
-    table, eigenvalues = learning(data.rows)
     steps = sorted({row["step"] for row in data.rows})
+    errors, eigenvalues = tabled(data.rows, "error"), tabled(data.rows, "eigenvalue")[0, 0]
     for number, step in enumerate(steps):
-        errors: dict[int, list[float]] = {}
-        for row in data.rows:
-            if row["quantity"] == "error" and row["step"] == step:
-                errors.setdefault(row["index"], []).append(row["value"])
-        means = [np.mean(errors[i]) for i in sorted(errors)]
+        means = errors[number].mean(axis=0)
         colour = CYCLE[number % len(CYCLE)]
         left.semilogy(range(1, len(means) + 1), means, color=colour, label=f"step {step}")
     left.set_xlabel("index of the eigenvector (1: largest)")
-    left.set_ylabel("error along it")
+    left.set_ylabel("error along it / no prediction")
     left.legend(fontsize=6)
-    middle.loglog(eigenvalues, np.exp(table.mean(axis=0)), ".", color=BLUE, markersize=3)
+    shares = learned(data.rows).mean(axis=0)
+    middle.semilogx(eigenvalues, shares, ".", color=BLUE, markersize=3)
     middle.set_xlabel("eigenvalue at initialisation")
-    middle.set_ylabel("error, mean over training")
+    middle.set_ylabel("learned share in training")
     for i in range(LEADING):
-        own = [r["value"] for r in data.rows if r["quantity"] == "cosine" and r["index"] == i]
+        own = [r["cosine"] for r in data.rows if r["seed"] is None and r["index"] == i]
         right.plot(steps, own, marker="o", markersize=3, color=ORANGE, alpha=1 - 0.2 * i)
     right.set_ylim(0, 1.03)
     right.set_xlabel("step of the training")
-    right.set_ylabel(f"principal cosines of the\nfirst {LEADING} eigenvectors with step 0")
+    right.set_ylabel(f"principal cosines with the\nfirst {LEADING} initial eigenvectors")
     return figure
 
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
-    """Whether small eigenvalues are learned first, and whether the geometry persists."""
-    table, eigenvalues = learning(rows)
+    """Whether small eigenvalues are learned first, and whether the order of the geometry stays."""
+    eigenvalues = tabled(rows, "eigenvalue")[0, 0]
+    return (
+        _follows(
+            "directions of small eigenvalues are learned first",
+            "Spearman correlation of eigenvalue and what is not learned yet",
+            eigenvalues,
+            1 - learned(rows),
+        ),
+        _follows(
+            "the order of the directions in the geometry persists through training",
+            "Spearman correlation of eigenvalue and energy at zero at the last checkpoint",
+            eigenvalues,
+            tabled(rows, "energy")[-1],
+        ),
+    )
+
+
+def _follows(
+    claim: str, statistic: str, x: Float[np.ndarray, " D"], table: Float[np.ndarray, "S D"]
+) -> Finding:
+    """Whether means over seeds follow x, with a bootstrap over seeds."""
 
     def correlation(seeds: np.ndarray) -> float:
-        return rank_correlation(eigenvalues, table[seeds].mean(axis=0))
+        return rank_correlation(x, table[seeds].mean(axis=0))
 
     enough = len(table) > 1
     interval = bootstrap_interval(len(table), correlation, resamples=1_000) if enough else None
-    last = max(row["step"] for row in rows)
-    cosines = [r["value"] for r in rows if r["quantity"] == "cosine" and r["step"] == last]
-    mean = float(np.mean(cosines)) if cosines else None
-    return (
-        Finding(
-            "directions of small eigenvalues are learned first",
-            "Spearman correlation of eigenvalue and error during training",
-            correlation(np.arange(len(table))),
-            interval,
-            positive(interval),
-        ),
-        Finding(
-            "the leading directions of the geometry persist through training",
-            f"mean principal cosine of the first {LEADING} eigenvectors, to be above 0.9",
-            mean,
-            None,
-            None if mean is None else mean > 0.9,
-        ),
-    )
+    whole = correlation(np.arange(len(table)))
+    return Finding(claim, statistic, whole, interval, positive(interval))

@@ -1,8 +1,12 @@
 """Figure D, beyond the paper: the order of directions under weight decay and with little data.
 
 Rank-one trials along eigenvectors, as in figure 6, for several sizes of the training set and
-strengths of weight decay (open question 4). In each cell the order is summarised by the paired
-difference of SW2 between the largest and the smallest eigenvalue.
+strengths of weight decay (open question 4). In each cell the order is summarised by the gap: SW2
+along the largest eigenvalue minus that along the smallest, paired over seeds. Whether little data
+or weight decay narrows it is a difference of gaps, again paired over seeds.
+
+Decoupled weight decay w multiplies weights by (1 - rate w) a step. The strongest is so strong that
+an unused weight loses most of its size in the whole training.
 """
 
 import itertools
@@ -46,14 +50,14 @@ class Settings:
 
 _SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
 _SHORT = {"preset": "laptop", "iterations": 150, "batch_size": 64, "learning_rate": 1e-3}
-_SHORT |= {"steps": 50, "samples": 500}
+_SHORT |= {"steps": 30, "samples": 300}
 SCALES: Mapping[str, Settings] = MappingProxyType(
     {
         "smoke": Settings(
-            _SMALL, "1x8x8", 1_536, 2, (0,), (16, 128), (0.0, 1.0), {"preset": "smoke"}
+            _SMALL, "1x8x8", 1_536, 2, (0,), (16, 128), (0.0, 50.0), {"preset": "smoke"}
         ),
         "laptop": Settings(
-            "iddpm-16", "1x8x8", 8_192, 5, (0, 1, 2), (64, 10_000), (0.0, 1.0), _SHORT
+            "iddpm-16", "1x8x8", 8_192, 3, (0, 1, 2, 3, 4, 5), (64, 10_000), (0.0, 10.0), _SHORT
         ),
         "paper": Settings(
             "iddpm-16",
@@ -62,7 +66,7 @@ SCALES: Mapping[str, Settings] = MappingProxyType(
             9,
             (0, 1, 2, 3, 4),
             (100, 1_000, 10_000),
-            (0.0, 0.1, 1.0),
+            (0.0, 1.0, 10.0),
             {"preset": "paper"},
         ),
     }
@@ -157,19 +161,35 @@ def draw(data: Data) -> Figure:
 
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
-    """The order of the ends in every cell."""
-    found = []
-    for cell in cells(rows):
-        _, values = table(rows, cell)
-        value, interval = mean_interval((values[0] - values[-1]).tolist())
-        found.append(
-            Finding(
-                f"{cell[0]:,} training samples, weight decay {cell[1]:g}: the smallest eigenvalue "
-                "is modelled better than the largest",
-                "SW2 of the largest minus that of the smallest eigenvalue, paired over seeds",
-                value,
-                interval,
-                positive(interval),
-            )
+    """The order of the ends in every cell, and whether little data or decay narrows the gap."""
+    found = [
+        _finding(
+            f"{_named(cell)}: the smallest eigenvalue is modelled better than the largest",
+            "SW2 of the largest minus that of the smallest eigenvalue, paired over seeds",
+            gaps(rows, cell),
         )
+        for cell in cells(rows)
+    ]
+    plain = max(size for size, _ in cells(rows)), min(decay for _, decay in cells(rows))
+    for cell in cells(rows):
+        # One treatment at a time.
+        if (cell[0] == plain[0]) != (cell[1] == plain[1]):
+            claim = f"the gap is narrower with {_named(cell)} than with {_named(plain)}"
+            difference = gaps(rows, plain) - gaps(rows, cell)
+            found.append(_finding(claim, "difference of the gaps, paired over seeds", difference))
     return tuple(found)
+
+
+def _named(cell: tuple[int, float]) -> str:
+    return f"{cell[0]:,} training samples, weight decay {cell[1]:g}"
+
+
+def gaps(rows: Rows, cell: tuple[int, float]) -> Float[np.ndarray, " S"]:
+    """Metric of the largest minus that of the smallest eigenvalue, for each seed."""
+    _, values = table(rows, cell)
+    return values[0] - values[-1]
+
+
+def _finding(claim: str, statistic: str, values: Float[np.ndarray, " S"]) -> Finding:
+    value, interval = mean_interval(values.tolist())
+    return Finding(claim, statistic, value, interval, positive(interval))

@@ -1,5 +1,6 @@
 """Make a figure: compute its rows, draw them, judge them, write everything."""
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +8,8 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..sweep.engines import check_engine
-from .catalogue import FigureModule, chosen, file_name, module
+from ..sweep.table import read_csv
+from .catalogue import SCALES, WITHOUT_TRIALS, FigureModule, chosen, file_name, module
 from .data import Request
 from .output import write_figure
 from .style import style
@@ -30,6 +32,10 @@ def make_figures(name: str, request: Request) -> Iterator[Made]:
         InputError: for a figure, scale or part that does not exist, or data that is missing.
     """
     keys = chosen(name)
+    if request.known is not None:
+        read_csv(request.known, {})  # so that a bad table is refused before anything is computed
+        if not {*keys} - WITHOUT_TRIALS:
+            raise InputError(f"figure {keys[0]} has no trials to take over: leave out --from")
     for key in keys:
         check(key, request)
     for key in keys:
@@ -50,9 +56,24 @@ def check(key: str, request: Request) -> None:
         raise InputError(
             f"figure {key} has no part {unknown[0]!r}: --only takes {', '.join(figure.PARTS)}"
         )
+    _keep_larger(key, request)
     needs = getattr(figure, "check", None)  # figures of the user's data have one
     if needs is not None:
         needs(request)
+
+
+def _keep_larger(key: str, request: Request) -> None:
+    """Refuse to replace a figure by one of a smaller scale."""
+    path = request.out / f"{file_name(key)}.json"
+    try:
+        scale = json.loads(path.read_bytes())["protocol"]["scale"]
+        larger = SCALES.index(scale) > SCALES.index(request.scale)
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # there is none, or nothing that we made
+    if larger:
+        raise InputError(
+            f"{path} is of {scale} scale, larger than {request.scale}: choose another --out"
+        )
 
 
 def make_figure(key: str, request: Request) -> Made:

@@ -44,37 +44,44 @@ def run_parts(
     """The finished trials of each part; what has no result yet is run first.
 
     Raises:
-        UnfinishedError: if trials failed.
+        UnfinishedError: if trials failed, after all parts have been run.
     """
     log = request.work(folder)
     log.mkdir(parents=True, exist_ok=True)
     engine = make_engine(request.engine, workers=request.workers, log=log / "workers.log")
     try:
-        return {
-            part: _run(request, folder, part, specification, engine)
+        failed = [
+            failure
             for part, specification in parts.items()
-        }
+            if (failure := _run(request, folder, part, specification, engine))
+        ]
     finally:
         engine.close()
+    if failed:
+        raise UnfinishedError(f"{'; '.join(failed)}; --retry-failed runs them once more")
+    return {
+        part: [{"part": part} | row for row in read_rows(request.work(folder, part))[1]]
+        for part in parts
+    }
 
 
 def _run(
     request: Request, folder: str, part: str, specification: Specification, engine: Any
-) -> list[dict[str, Any]]:
+) -> str | None:
+    """Run the trials of a part; what is wrong with them, if anything."""
     out = request.work(folder, part)
     counts = run_sweep(
         specification,
         out,
         engine=engine,
+        retry_failed=request.retry_failed,
         seed_from=request.known,
         on_progress=_progress(request.say, f"{folder}, {part}"),
     )
-    if counts.total() > counts[DONE]:
-        raise UnfinishedError(
-            f"{counts.total() - counts[DONE]} of {counts.total()} trials failed: "
-            f"sads results {out} says why; the same command tries nothing twice"
-        )
-    return [{"part": part} | row for row in read_rows(out)[1]]
+    if counts.total() == counts[DONE]:
+        return None
+    missing = counts.total() - counts[DONE]
+    return f"{missing} of {counts.total()} trials failed (sads results {out} says why)"
 
 
 def _progress(say: Callable[[str], None], title: str) -> Callable[[Progress], None]:
@@ -87,13 +94,18 @@ def _progress(say: Callable[[str], None], title: str) -> Callable[[Progress], No
     return report
 
 
-def remembered(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was computed before under this name, or else what is computed now, kept as JSON."""
+def remembered(
+    path: Path, about: Mapping[str, Any], compute: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """What was computed before in the same way, or else what is computed now, kept as JSON."""
+    way = json.loads(json.dumps(about))
     if path.is_file():
-        return json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if kept.get("about") == way:
+            return kept["found"]
     found = compute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, write_bytes(json.dumps(found).encode()))
+    atomic_write(path, write_bytes(json.dumps({"about": way, "found": found}).encode()))
     return found
 
 

@@ -55,13 +55,11 @@ class Verdict:
         return None if None in found or not found else True
 
     def summary(self) -> dict[str, Any]:
-        """For JSON: the first finding, `holds` for all of them, and the list."""
+        """For JSON: the finding that decides, so that `holds` is its own, and all of them."""
         found = [_plain(asdict(finding)) for finding in self.findings]
-        return (
-            {"figure": self.figure}
-            | found[0]
-            | {"holds": self.holds, "protocol": dict(self.protocol), "findings": found}
-        )
+        decides = next(finding for finding in found if finding["holds"] == self.holds)
+        protocol = {"protocol": dict(self.protocol), "findings": found}
+        return {"figure": self.figure} | decides | protocol
 
     def sentences(self) -> list[str]:
         """One line for each finding."""
@@ -141,5 +139,10 @@ def bootstrap_interval(
     draws: Float[np.ndarray, " n"] = np.array(
         [statistic(generator.integers(count, size=count)) for _ in range(resamples)]
     )
+    return percentiles(draws)
+
+
+def percentiles(draws: Float[np.ndarray, " n"]) -> Interval:
+    """The 95 % interval of draws of a bootstrap; those without a value are left out."""
     low, high = np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
