@@ -66,8 +66,8 @@ _SMOKE = {
 }
 _LAPTOP = {
     "mnist": Set("iddpm-16", (1, 16, 16), 8_192, _laptop(1_000, 64, 500), _THREE),
-    "faces": Set("iddpm-16", (1, 28, 28), 4_096, _laptop(600, 32, 300), _THREE),
-    "cifar": Set("iddpm-16", (3, 16, 16), 8_192, _laptop(1_000, 64, 500), _THREE),
+    "faces": Set("iddpm-16", (1, 28, 28), 4_096, _laptop(400, 32, 300), _THREE),
+    "cifar": Set("iddpm-16", (3, 16, 16), 8_192, _laptop(600, 64, 500), _THREE),
 }
 _FULL = {"preset": "paper", "train": TRAIN}
 _PAPER = {
