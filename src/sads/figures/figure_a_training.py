@@ -51,7 +51,7 @@ POWERLESS = ("smoke",)
 FOLDER = "figure-A"
 LEADING = 4  # k
 SAMPLES = 4_096
-EVALUATED = 256
+EVALUATED = 512
 RATE = 1e-3
 FIELDS = ("eigenvalue", "error", "learned", "energy", "cosine")
 LEVELS = 8  # noise levels at which the output at zero is taken
@@ -153,12 +153,13 @@ def measure(
                 seed=seed,
                 out=out / "training",
             ).network
-        errors, shares = along(family, member, vectors)
+        errors, shares = along(family, member, vectors, seed)
         outputs = outputs_at_zero(family, member)
         found = {"errors": errors, "shares": shares, "outputs": outputs}
         return {name: values.tolist() for name, values in found.items()}
 
-    about = {"settings": asdict(settings), "vectors": checksum({"vectors": vectors})}
+    about = {"settings": asdict(settings), "evaluated": EVALUATED}
+    about |= {"vectors": checksum({"vectors": vectors})}
     return [
         remembered(out / f"step-{step}.json", about, lambda step=step: stage(step))
         for step in (0, *settings.checkpoints)
@@ -175,10 +176,13 @@ def outputs_at_zero(family: ScoreFamily, member: nn.Module) -> Float[np.ndarray,
 
 
 def along(
-    family: ScoreFamily, member: nn.Module, vectors: Float[np.ndarray, "D D"]
+    family: ScoreFamily, member: nn.Module, vectors: Float[np.ndarray, "D D"], seed: int
 ) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-    """The error along each eigenvector, relative to predicting no noise, and the learned share."""
-    generator = np.random.default_rng(0)
+    """The error along each eigenvector, relative to predicting no noise, and the learned share.
+
+    Every seed has points of its own: their scatter belongs to the interval over seeds.
+    """
+    generator = np.random.default_rng([EVALUATED, seed])
     t = generator.integers(family.schedule.steps, size=EVALUATED)
     noisy = generator.standard_normal((EVALUATED, *family.shape))  # sqrt(abar) x + sqrt(1-abar) eps
     with torch.no_grad():
