@@ -7,10 +7,10 @@ other, since natural images are already aligned with the largest eigenvalues.
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..sweep.means import mean_and_error
 from .data import Data, Request, Rows
-from .rotated import LABELS, ROTATIONS, SETS, lowest_is_best, means, rotated_data, wanted
-from .style import BLUE, PAGE, sheet
+from .rotated import SETS, lowest_is_best, rotated_data, wanted
+from .samples import draw_against_alpha
+from .style import PAGE, sheet
 from .verdict import Finding
 
 TITLE = "SW2 against alignment for image datasets"
@@ -35,22 +35,8 @@ def draw(data: Data) -> Figure:
     parts = list(dict.fromkeys(row["part"] for row in data.rows))
     figure = sheet(PAGE * max(len(parts), 1.5) / 3, 2.2)
     for axes, part in zip(np.atleast_1d(figure.subplots(1, len(parts))), parts, strict=True):
-        alphas = {r["rotation"]: r["alpha_relative"] for r in data.rows if r["part"] == part}
-        for rotation in ROTATIONS:
-            values = list(means(data.rows, part, rotation, METRIC).values())
-            mean, error = mean_and_error(values)
-            alpha = alphas[rotation]
-            axes.plot([alpha] * len(values), values, ".", color="0.7", markersize=3)
-            axes.errorbar(alpha, mean, error or 0.0, color=BLUE, marker="o", markersize=4)
-            axes.annotate(
-                LABELS[rotation], (alpha, mean), (4, 4), textcoords="offset points", fontsize=7
-            )
-        axes.set_xscale("log")
-        axes.margins(x=0.25)
-        axes.set_ylim(0, 1.15 * max(r[METRIC] for r in data.rows if r["part"] == part))
+        draw_against_alpha(axes, data.rows, part, METRIC)
         axes.set_title(part)
-        axes.set_xlabel(r"alignment $\alpha$, 1 without preference")
-        axes.set_ylabel("SW$_2$ to held-out data")
     return figure
 
 

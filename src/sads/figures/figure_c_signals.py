@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..sweep.means import mean_and_error
 from .data import Data, Request, Rows
-from .rotated import LABELS, ROTATIONS, Set, keep_array, lowest_is_best, means, trained
+from .rotated import LABELS, ROTATIONS, Set, keep_array, lowest_is_best, trained
+from .samples import draw_against_alpha
 from .style import BLUE, GREY, PAGE, sheet
 from .verdict import Finding
 
@@ -27,7 +27,7 @@ POWERLESS = ("smoke",)
 NAME = "signals"
 COUNT, WAVES = 4_000, 7
 METRIC = "sw2"
-_LAPTOP = {"preset": "laptop", "iterations": 600, "batch_size": 64, "learning_rate": 1e-3}
+_LAPTOP = {"preset": "laptop", "iterations": 2_000, "batch_size": 64, "learning_rate": 1e-3}
 _LAPTOP |= {"steps": 50, "samples": 1_000}
 _SMALL = "iddpm-1d,channels=8,groups=8,mults=1x1"
 SCALES: Mapping[str, Set] = MappingProxyType(
@@ -73,19 +73,7 @@ def draw(data: Data) -> Figure:
         place.spines["left"].set_visible(False)
         place.set_xlabel("position")
         place.set_title("real signals" if kind == "real" else LABELS[kind])
-    alphas = {row["rotation"]: row["alpha_relative"] for row in data.rows}
-    for rotation in ROTATIONS:
-        values = list(means(data.rows, NAME, rotation, METRIC).values())
-        mean, error = mean_and_error(values)
-        axes[4].errorbar(alphas[rotation], mean, error or 0.0, marker="o", color=BLUE, markersize=4)
-        axes[4].annotate(
-            LABELS[rotation], (alphas[rotation], mean), (4, 4), textcoords="offset points"
-        )
-    axes[4].set_xscale("log")
-    axes[4].margins(x=0.3)
-    axes[4].set_ylim(0, 1.15 * max(row[METRIC] for row in data.rows))
-    axes[4].set_xlabel(r"relative alignment $\alpha$")
-    axes[4].set_ylabel("SW$_2$ to held-out data")
+    draw_against_alpha(axes[4], data.rows, NAME, METRIC)
     return figure
 
 

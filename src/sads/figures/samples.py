@@ -1,4 +1,4 @@
-"""Samples under the three rotations, side by side; figures 7 and 10."""
+"""The three rotations side by side: samples (figures 7 and 10), distances (figures 8 and C)."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,9 +6,13 @@ from matplotlib.figure import Figure
 
 from ..plots.contact_sheet import mosaic
 from ..sweep.means import mean_and_error
-from .data import Data
+from .data import Data, Rows
 from .rotated import LABELS, ROTATIONS, means
-from .style import PAGE, bare, sheet
+from .style import BLUE, PAGE, bare, sheet
+
+_NAMES = {"sw2": "SW$_2$", "msw2": "MSW$_2$"}
+# Data as they are often lie close to W_max, so their labels go to different sides.
+_BESIDE = {"min": (5, 4), "identity": (-8, -12), "max": (5, 4)}
 
 
 def draw_samples(data: Data, metric: str) -> Figure:
@@ -34,8 +38,28 @@ def _block(axes: Axes, data: Data, part: str, rotation: str, metric: str) -> Non
     own = [row for row in data.rows if row["part"] == part and row["rotation"] == rotation]
     mean, error = mean_and_error(list(means(data.rows, part, rotation, metric).values()))
     spread = "" if error is None else rf" $\pm$ {error:.2g}"
-    name = {"sw2": "SW$_2$", "msw2": "MSW$_2$"}[metric]
+    value = f"{_NAMES[metric]} = {mean:.3g}{spread}"
     axes.set_title(
-        rf"{LABELS[rotation]}: $\alpha$ = {own[0]['alpha']:.3g}, {name} = {mean:.3g}{spread}",
+        rf"{LABELS[rotation]}: $\alpha$ = {own[0]['alpha']:.3g}, {value}",
         fontsize=7,
     )
+
+
+def draw_against_alpha(axes: Axes, rows: Rows, part: str, metric: str) -> None:
+    """A distance under the three rotations against alpha: seeds, their mean and its error."""
+    own = [row for row in rows if row["part"] == part]
+    alphas = {row["rotation"]: row["alpha_relative"] for row in own}
+    for rotation in ROTATIONS:
+        values = list(means(rows, part, rotation, metric).values())
+        mean, error = mean_and_error(values)
+        place = (alphas[rotation], mean)
+        axes.plot([place[0]] * len(values), values, ".", color="0.7", markersize=3)
+        axes.errorbar(*place, error or 0.0, color=BLUE, marker="o", markersize=4)
+        axes.annotate(
+            LABELS[rotation], place, _BESIDE[rotation], textcoords="offset points", fontsize=7
+        )
+    axes.set_xscale("log")
+    axes.margins(x=0.3)
+    axes.set_ylim(0, 1.15 * max(row[metric] for row in own))
+    axes.set_xlabel(r"relative alignment $\alpha$")
+    axes.set_ylabel(f"{_NAMES[metric]} to held-out data")
