@@ -7,7 +7,7 @@ import pytest
 
 from sads.diffusion import TrainingError
 from sads.figures import FIGURES, Verdict
-from sads.figures.catalogue import file_name, module
+from sads.figures.catalogue import WITHOUT_TRIALS, file_name, module
 from sads.figures.data import Data
 from sads.figures.output import write_figure
 from sads.figures.style import style
@@ -114,6 +114,12 @@ def test_an_interrupted_figure_goes_on(sads, tmp_path, monkeypatch):  # noqa: F8
     )
     assert code == 0
     assert "figure-C.png" in text
+
+
+def test_figures_with_trials_are_known():
+    runs = {"run_parts", "rotated_data", "trained"}
+    with_trials = {key for key in FIGURES if runs & vars(module(key)).keys()}
+    assert with_trials == FIGURES.keys() - WITHOUT_TRIALS
 
 
 def test_tables_are_for_figures_with_trials(sads, tmp_path):  # noqa: F811

@@ -112,7 +112,8 @@ def rotated_data(request: Request, names: tuple[str, ...]) -> Data:
         for name in wanted(request, names)
     }
     found = trained(request, files, sets)
-    sources = {name: request.sources.get(name, "digits") for name in files}
+    # By content: where the files are on this machine says nothing to a reader.
+    sources = {name: by_content("data", request.sources.get(name, "digits")) for name in files}
     return replace(found, protocol={**found.protocol, "sources": sources})
 
 
