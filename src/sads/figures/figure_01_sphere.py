@@ -59,31 +59,29 @@ def data(request: Request) -> Data:
     geometry = geometry_directory(request, FOLDER, settings.network, shape=settings.shape)
     spectrum = load_geometry(geometry).spectrum()
     bands = {"first": 0, "last": len(spectrum.bands) - 1}
-    plans = {
-        place: Specification.model_validate(
-            {
-                "protocol": settings.protocol,
-                "seeds": settings.seeds,
-                "keep": "samples",
-                "grid": [
-                    {
-                        "networks": [settings.network],
-                        "shape": settings.shape,
-                        "data": [f"sphere:geometry={geometry}:band={bands[place]}"],
-                    }
-                ],
-            }
-        )
-        for place in PLACES
-    }
-    found = run_parts(request, FOLDER, plans)
-    rows = [row for place in PLACES for row in found[place]]
-    pictures = {}
-    for row in rows:
+    plan = Specification.model_validate(
+        {
+            "protocol": settings.protocol,
+            "seeds": settings.seeds,
+            "keep": "samples",
+            "grid": [
+                {
+                    "networks": [settings.network],
+                    "shape": settings.shape,
+                    "data": [f"sphere:geometry={geometry}:band={bands[p]}" for p in PLACES],
+                }
+            ],
+        }
+    )
+    rows, pictures = [], {}
+    for row in run_parts(request, FOLDER, {"spheres": plan})["spheres"]:
+        band = int(row["data"].rpartition("=")[2])
+        place = next(place for place in PLACES if bands[place] == band)
         samples = samples_of(request, FOLDER, row) if row["seed"] == 0 else None
         if samples is not None:
-            v = band_directions(spectrum, bands[row["part"]], row["seed"], 3)
-            pictures[f"cloud-{row['part']}"] = coordinates(samples, v)
+            v = band_directions(spectrum, band, row["seed"], 3)
+            pictures[f"cloud-{place}"] = coordinates(samples, v)
+        rows.append(row | {"part": place})
     protocol = {
         "network": settings.network,
         "shape": settings.shape,
