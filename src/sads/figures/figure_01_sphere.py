@@ -105,6 +105,7 @@ def draw(data: Data) -> Figure:
     grid = figure.add_gridspec(1, 3, width_ratios=[1.2, 1.2, 0.8])
     known = [np.abs(v) for k, v in data.pictures.items() if k.startswith("cloud")]
     reach = max([1.5, *(float(np.quantile(v, 0.95)) for v in known)])
+    ticks = (-int(reach), 0, int(reach))
     names = {"last": "smallest eigenvalue", "first": "largest eigenvalue"}
     for column, (place, colour) in enumerate(zip(PLACES, (BLUE, ORANGE), strict=True)):
         axes: Any = figure.add_subplot(grid[0, column], projection="3d")
@@ -112,6 +113,7 @@ def draw(data: Data) -> Figure:
         if cloud is not None:
             axes.scatter(*cloud.T, s=3, color=colour, depthshade=True)
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
+        axes.set(xticks=ticks, yticks=ticks, zticks=ticks)
         axes.tick_params(labelsize=5, pad=-3)
         for number, label in enumerate((axes.set_xlabel, axes.set_ylabel, axes.set_zlabel), 1):
             label(rf"$v_{number}^\top x/\sqrt{{D}}$", fontsize=6, labelpad=-8)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .data import Data, Request, Rows
-from .rotated import SETS, lowest_is_best, rotated_data, wanted
+from .rotated import SETS, TITLES, lowest_is_best, rotated_data, wanted
 from .samples import draw_against_alpha
 from .style import PAGE, sheet
 from .verdict import Finding
@@ -36,7 +36,7 @@ def draw(data: Data) -> Figure:
     figure = sheet(PAGE * max(len(parts), 1.5) / 3, 2.2)
     for axes, part in zip(np.atleast_1d(figure.subplots(1, len(parts))), parts, strict=True):
         draw_against_alpha(axes, data.rows, part, METRIC)
-        axes.set_title(part)
+        axes.set_title(TITLES[part])
     return figure
 
 

@@ -30,6 +30,7 @@ from .verdict import Finding, mean_interval, positive
 FOLDER = "rotations"
 ROTATIONS = ("min", "identity", "max")
 LABELS = {"min": r"$W_\min$", "identity": "$I$", "max": r"$W_\max$"}
+TITLES = {"mnist": "MNIST", "faces": "faces", "cifar": "CIFAR-10", "digits": "digits"}
 MOST = 60_000  # samples of a dataset: with a sixth held out, 10,000 to compare with
 TRAIN = 10_000  # as in the paper
 SHOWN = 16  # samples of a picture

@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from ..plots.contact_sheet import mosaic
 from ..sweep.means import mean_and_error
 from .data import Data, Rows
-from .rotated import LABELS, ROTATIONS, means
+from .rotated import LABELS, ROTATIONS, TITLES, means
 from .style import BLUE, PAGE, bare, sheet
 
+GAP = 0.8  # grey between samples, some of which are white to the edge
 _NAMES = {"sw2": "SW$_2$", "msw2": "MSW$_2$"}
 # Data as they are often lie close to W_max, so their labels go to different sides.
 _BESIDE = {"min": (5, 4), "identity": (-8, -12), "max": (5, 4)}
@@ -23,7 +24,7 @@ def draw_samples(data: Data, metric: str) -> Figure:
     for line, part in zip(axes, parts, strict=True):
         for place, rotation in zip(line, ROTATIONS, strict=True):
             _block(place, data, part, rotation, metric)
-        line[0].set_ylabel(part)
+        line[0].set_ylabel(TITLES[part])
     return figure
 
 
@@ -33,7 +34,7 @@ def _block(axes: Axes, data: Data, part: str, rotation: str, metric: str) -> Non
     if samples is None:
         axes.text(0.5, 0.5, "samples not kept", ha="center", transform=axes.transAxes)
     else:
-        picture = np.nan_to_num(np.clip(mosaic(samples), -1, 1), nan=1.0) / 2 + 0.5
+        picture = np.nan_to_num(np.clip(mosaic(samples), -1, 1) / 2 + 0.5, nan=GAP)
         axes.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     own = [row for row in data.rows if row["part"] == part and row["rotation"] == rotation]
     mean, error = mean_and_error(list(means(data.rows, part, rotation, metric).values()))
