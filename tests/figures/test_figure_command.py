@@ -145,15 +145,15 @@ def _diverged(*_arguments):
 
 def test_failed_trials_are_run_again_when_asked(sads, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr("sads.figures.trials.make_engine", lambda *a, **k: InProcess())
-    command = ("figure", "1", "--scale", "smoke", "--out", str(tmp_path))
+    command = ("figure", "2", "--scale", "smoke", "--out", str(tmp_path), "--only")
     with monkeypatch.context() as patch:
         patch.setattr("sads.sweep.run._train", _diverged)
-        code, _, err = sads(*command)
+        code, _, err = sads(*command, "haar,dct")
     assert code == 2
     # Both parts were tried before anything was said.
-    assert err.count("2 of 2 trials failed") == 2
+    assert err.count("16 of 16 trials failed") == 2
     assert "--retry-failed" in err
-    assert sads(*command)[0] == 2
-    code, text, _ = sads(*command, "--retry-failed")
+    assert sads(*command, "haar")[0] == 2
+    code, text, _ = sads(*command, "haar", "--retry-failed")
     assert code == 0
-    assert "figure-01.png" in text
+    assert "figure-02.png" in text
