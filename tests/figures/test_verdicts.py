@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from sads.data import BASES
 from sads.figures import FIGURES, Finding, Verdict
 from sads.figures.catalogue import module
 from sads.figures.figure_11_probe_sensitivity import jackknife
@@ -46,6 +47,14 @@ def test_one_seed_decides_nothing_statistical(key):
     exact = {"4": {True, None}, "5": {True, None}}
     assert set(judged(key, 1.0, 1)) <= exact.get(key, {None})
     assert None in judged(key, 1.0, 1)
+
+
+@pytest.mark.parametrize("basis", BASES)
+def test_every_basis_alone_has_a_verdict(basis):
+    rows = [row for row in PLANTED["2"](1.0, SEEDS) if row["basis"] == basis]
+    verdict = Verdict("2", module("2").verdict(rows), {})
+    # Where elements of Haar's basis stand says nothing without another basis.
+    assert verdict.summary()["holds"] is (None if basis == "haar" else True)
 
 
 def test_a_verdict_holds_if_all_its_claims_do():

@@ -153,17 +153,6 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
     """Low frequencies are hard, localised vectors easier, those at the border easiest."""
     tables = {name: table(rows, name) for name in dict.fromkeys(r["basis"] for r in rows)}
     found = [_low_frequencies(name, tables[name]) for name in FREQUENCY if name in tables]
-    local = [_elements(tables[name]) for name in LOCAL if name in tables]
-    other = [_elements(tables[name]) for name in FREQUENCY if name in tables]
-    if local and other:
-        found.append(
-            _difference(
-                "vectors localised in space are modelled better than waves",
-                "mean MSW2 of frequency bases minus that of canonical and Haar",
-                np.concatenate(other),
-                np.concatenate(local),
-            )
-        )
     if "canonical" in tables:
         own = tables["canonical"]
         border = np.ones(own.shape[:2], dtype=bool)
@@ -176,7 +165,25 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
                 own[border],
             )
         )
+    waves, local = _joined(tables, FREQUENCY), _joined(tables, LOCAL)
+    if (len(waves) and len(local)) or not found:  # Haar alone has no claim of its own
+        found.append(
+            _difference(
+                "vectors localised in space are modelled better than waves",
+                "mean MSW2 of frequency bases minus that of canonical and Haar",
+                waves,
+                local,
+            )
+        )
     return tuple(found)
+
+
+def _joined(
+    tables: Mapping[str, Float[np.ndarray, "H W S"]], names: tuple[str, ...]
+) -> Float[np.ndarray, "n S"]:
+    """The elements of those bases that are there."""
+    none = np.empty((0, next(iter(tables.values())).shape[2]))
+    return np.concatenate([none, *(_elements(tables[name]) for name in names if name in tables)])
 
 
 def _elements(values: Float[np.ndarray, "H W S"]) -> Float[np.ndarray, "n S"]:
