@@ -16,11 +16,10 @@ from matplotlib.figure import Figure
 
 from ..data import band_directions
 from ..geometry import load_geometry
-from ..sweep import Specification
 from ..sweep.means import mean_and_error
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
-from .trials import geometry_directory, run_parts, samples_of
+from .trials import geometry_directory, planned, run_parts, samples_of
 from .verdict import Finding, mean_interval, positive
 
 TITLE = "spheres in the first and the last directions"
@@ -59,20 +58,12 @@ def data(request: Request) -> Data:
     geometry = geometry_directory(request, FOLDER, settings.network, shape=settings.shape)
     spectrum = load_geometry(geometry).spectrum()
     bands = {"first": 0, "last": len(spectrum.bands) - 1}
-    plan = Specification.model_validate(
-        {
-            "protocol": settings.protocol,
-            "seeds": settings.seeds,
-            "keep": "samples",
-            "grid": [
-                {
-                    "networks": [settings.network],
-                    "shape": settings.shape,
-                    "data": [f"sphere:geometry={geometry}:band={bands[p]}" for p in PLACES],
-                }
-            ],
-        }
-    )
+    grid = {
+        "networks": [settings.network],
+        "shape": settings.shape,
+        "data": [f"sphere:geometry={geometry}:band={bands[place]}" for place in PLACES],
+    }
+    plan = planned(settings.protocol, settings.seeds, grid)
     rows, pictures = [], {}
     for row in run_parts(request, FOLDER, {"spheres": plan})["spheres"]:
         band = int(row["data"].rpartition("=")[2])

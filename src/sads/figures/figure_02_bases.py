@@ -20,11 +20,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..data import BASES, centred
-from ..sweep import Specification
 from ..sweep.statistics import LEAST_BANDS, bootstrapped
 from .data import Data, Request, Rows
 from .style import PAGE, sheet
-from .trials import run_parts
+from .trials import planned, run_parts
 from .verdict import Finding, percentiles, positive, rank_correlation
 
 TITLE = "MSW2 over the elements of five bases"
@@ -76,14 +75,7 @@ def data(request: Request) -> Data:
     names = request.parts(PARTS)
     common = {"networks": [settings.network], "shape": shape, "indices": "all"}
     plans = {
-        name: Specification.model_validate(
-            {
-                "protocol": settings.protocol,
-                "seeds": settings.seeds,
-                "keep": "samples",
-                "grid": [common | {"bases": [name]}],
-            }
-        )
+        name: planned(settings.protocol, settings.seeds, common | {"bases": [name]})
         for name in names
     }
     found = run_parts(request, FOLDER, plans)

@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 from ..errors import InputError
 from ..geometry import load_geometry
 from ..plots.directions import dft_energy, pictured, shown_indices
-from ..sweep import Specification
 from ..sweep.means import mean_and_error
 from ..sweep.statistics import correlate
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet, show
-from .trials import geometry_directory, run_parts
+from .trials import geometry_directory, planned, run_parts
 from .verdict import Finding, mean_interval, positive
 
 TITLE = "MSW2 along the eigenvectors of the geometry"
@@ -86,14 +85,7 @@ def data(request: Request) -> Data:
             request, f"{FOLDER}-{name}", part.network, shape=settings.shape, **part.goal
         )
         grid = {"networks": [part.network], "shape": settings.shape, "geometry": place}
-        plans[name] = Specification.model_validate(
-            {
-                "protocol": settings.protocol,
-                "seeds": settings.seeds,
-                "keep": "samples",
-                "grid": [{**grid, **part.places}],
-            }
-        )
+        plans[name] = planned(settings.protocol, settings.seeds, {**grid, **part.places})
         spectrum = load_geometry(place).spectrum()
         first = [spectrum.bands[b].first for b in _bands(part, len(spectrum.bands))]
         indices = part.places.get("indices", first)

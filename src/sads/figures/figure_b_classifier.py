@@ -31,12 +31,11 @@ from ..geometry import load_geometry
 from ..networks.base import ScoreNetwork
 from ..plots.directions import shown_indices
 from ..storage import checksum
-from ..sweep import Specification
 from ..sweep.means import mean_and_error
 from ..sweep.statistics import LEAST_BANDS, bootstrapped
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
-from .trials import geometry_directory, remembered, run_parts
+from .trials import geometry_directory, planned, remembered, run_parts
 from .verdict import Finding, percentiles, positive, rank_correlation
 
 TITLE = "one backbone as classifier and as score network"
@@ -130,20 +129,14 @@ def data(request: Request) -> Data:
     )
     spectrum = load_geometry(place).spectrum()
     indices = shown_indices(spectrum.structure.size, settings.directions)
-    plan = {
-        "protocol": settings.protocol,
-        "seeds": settings.seeds,
-        "keep": "samples",
-        "grid": [
-            {
-                "networks": [settings.network],
-                "shape": settings.shape,
-                "geometry": place,
-                "indices": indices,
-            }
-        ],
+    grid = {
+        "networks": [settings.network],
+        "shape": settings.shape,
+        "geometry": place,
+        "indices": indices,
     }
-    trials = run_parts(request, FOLDER, {"score": Specification.model_validate(plan)})["score"]
+    plan = planned(settings.protocol, settings.seeds, grid)
+    trials = run_parts(request, FOLDER, {"score": plan})["score"]
     rows = []
     for row in trials:
         index = int(row["data"].rpartition(":")[2])

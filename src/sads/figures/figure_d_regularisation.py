@@ -20,11 +20,10 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..plots.directions import shown_indices
-from ..sweep import Specification
 from ..sweep.means import mean_and_error
 from .data import Data, Request, Rows
 from .style import CYCLE, PAGE, sheet
-from .trials import geometry_directory, run_parts
+from .trials import geometry_directory, planned, run_parts
 from .verdict import Finding, mean_interval, positive
 
 TITLE = "training-set size and weight decay against the order of directions"
@@ -90,13 +89,8 @@ def data(request: Request) -> Data:
         grid | {"protocol": {**settings.protocol, "train": train, "weight_decay": decay}}
         for train, decay in itertools.product(settings.sizes, settings.decays)
     ]
-    plan = {
-        "protocol": dict(settings.protocol),
-        "seeds": settings.seeds,
-        "keep": "samples",
-        "grid": grids,
-    }
-    found = run_parts(request, FOLDER, {"trials": Specification.model_validate(plan)})["trials"]
+    plan = planned(settings.protocol, settings.seeds, *grids)
+    found = run_parts(request, FOLDER, {"trials": plan})["trials"]
     rows = [
         row
         | {

@@ -24,7 +24,7 @@ from ..storage import atomic_write
 from ..sweep import Specification
 from ..sweep.content import by_content
 from .data import Data, Request, Rows
-from .trials import geometry_directory, run_parts, samples_of
+from .trials import geometry_directory, planned, run_parts, samples_of
 from .verdict import Finding, mean_interval, positive
 
 FOLDER = "rotations"
@@ -211,26 +211,17 @@ def plan(
     geometry = geometry_directory(
         request, f"{FOLDER}-{name}", chosen.network, shape=shape, networks=chosen.networks
     )
-    specification = Specification.model_validate(
-        {
-            "protocol": chosen.protocol,
-            "seeds": chosen.seeds,
-            "keep": "samples",
-            "grid": [
-                {
-                    "networks": [chosen.network],
-                    "shape": shape,
-                    "data": [source],
-                    "geometry": geometry,
-                    "rotations": list(ROTATIONS),
-                }
-            ],
-        }
-    )
+    grid = {
+        "networks": [chosen.network],
+        "shape": shape,
+        "data": [source],
+        "geometry": geometry,
+        "rotations": list(ROTATIONS),
+    }
     found = align(geometry, source)
     values = {"min": found.alpha_min, "identity": found.alpha, "max": found.alpha_max}
     unit = found.relative / found.alpha
-    return specification, {
+    return planned(chosen.protocol, chosen.seeds, grid), {
         rotation: {"alpha": value, "alpha_relative": value * unit}
         for rotation, value in values.items()
     }

@@ -5,7 +5,7 @@ made one after the other and nothing is computed twice.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,14 @@ def geometry_directory(
     request.say(f"geometry of {network}")
     estimate_geometry(network, shape=shape, out=place, **goal)
     return place.as_posix()
+
+
+def planned(
+    protocol: str | Mapping[str, Any], seeds: Sequence[int], *grids: Mapping[str, Any]
+) -> Specification:
+    """The trials of some grids; of what they trained the samples are kept."""
+    fields = {"protocol": protocol, "seeds": seeds, "keep": "samples", "grid": grids}
+    return Specification.model_validate(fields)
 
 
 def run_parts(
