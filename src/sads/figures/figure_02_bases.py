@@ -137,7 +137,7 @@ def draw(data: Data) -> Figure:
 
 _TITLES = {"canonical": "canonical", "dct": "DCT", "dst": "DST", "hadamard": "Hadamard"}
 _TITLES |= {"haar": "Haar"}
-_AXES = {"canonical": "pixel", "dct": "frequency", "dst": "frequency", "hadamard": "sequency"}
+_AXES = {"canonical": "pixel", "dct": "frequency", "dst": "frequency index", "hadamard": "sequency"}
 _AXES |= {"haar": "scale, place"}
 
 
