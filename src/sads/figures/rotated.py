@@ -65,8 +65,8 @@ _SMOKE = {
         ("cifar", (3, 8, 8)),
     )
 }
-# The paper's U-Net does not see the timestep. On MNIST it learns all the same; on faces and
-# CIFAR-10 it needs far more steps than a laptop has. With groups of four channels it sees it.
+# The paper's U-Net does not see the timestep. On MNIST it learns all the same; faces and CIFAR-10
+# it had not begun to learn in these numbers of steps. With groups of four channels it sees it.
 _TIMED = "iddpm-16,groups=8"
 _LAPTOP = {
     "mnist": Set("iddpm-16", (1, 16, 16), 8_192, _laptop(1_000, 64, 500), _THREE),
