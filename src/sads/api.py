@@ -34,6 +34,7 @@ from .doctor import Diagnosis
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .networks import ScoreFamily
+from .randomness import Random
 from .ranking import Ranking, check_families, rank_families
 from .schedule import Schedule
 from .specs import parse_dataset, parse_network, parse_probe, parse_shape
@@ -251,7 +252,7 @@ def rotate(
     kind: str,
     *,
     rank: int | None = None,
-    seed: int = 0,
+    seed: Random = 0,
 ) -> Rotation:
     """A rotation of data with respect to a geometry.
 
@@ -260,7 +261,7 @@ def rotate(
         data: as in `align`.
         kind: `min`, `max`, `random` or `identity`.
         rank: leading data directions that move; all unless given.
-        seed: of a random rotation.
+        seed: of a random rotation, or a generator that gives one.
     """
     known = _alignment.geometry_of(geometry)
     samples = _samples_for(known, data)
@@ -279,7 +280,7 @@ def distance(
     *,
     shape: str | tuple[int, ...] | None = None,
     projections: int | None = None,
-    seed: int = 0,
+    seed: Random = 0,
 ) -> dict[str, float | int | None]:
     """Distances between two sets of samples: random directions, and the worst one found.
 
@@ -289,7 +290,7 @@ def distance(
         b: likewise.
         shape: shape of one sample, where neither tells it.
         projections: random directions, 64 D unless given.
-        seed: of directions and permutations.
+        seed: of directions and permutations: a whole number, a NumPy or a torch generator.
 
     Returns:
         `sw2`, `standard_error`, `msw2` (random directions), `msw2_optimised`, `msw2_null`,

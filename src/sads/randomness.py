@@ -11,7 +11,8 @@ begun with one version is never continued with another.
 """
 
 import hashlib
-from typing import TYPE_CHECKING
+import random
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 DRAWS = 2  # version 1 used plain seeds
 LARGEST_SEED = 2**63 - 1
 
-Random = "int | np.random.Generator | torch.Generator"
+#: What decides a draw: a seed, or a generator of either kind.
+Random = Union[int, np.random.Generator, "torch.Generator"]
 
 
 def checked_seed(seed: int) -> int:
@@ -55,6 +57,11 @@ def stream(seed: int, purpose: str, *keys: int) -> np.random.Generator:
     return np.random.default_rng(sequence(seed, purpose, *keys))
 
 
+def fast_stream(seed: int, purpose: str, *keys: int) -> np.random.Generator:
+    """Like `stream`, for draws whose time counts."""
+    return np.random.Generator(np.random.SFC64(sequence(seed, purpose, *keys)))
+
+
 def torch_stream(seed: int, purpose: str, *keys: int) -> "torch.Generator":
     """A torch generator of its own for a purpose."""
     import torch
@@ -79,23 +86,66 @@ def fill_state(generator: "torch.Generator", seeds: np.random.SeedSequence) -> N
     generator.set_state(state)
 
 
-def as_generator(random: Random, purpose: str) -> np.random.Generator:
-    """A NumPy generator from what a caller gave: a seed, or a generator of either kind.
-
-    A torch generator is drawn from once, so that two calls with it differ.
+def as_seed(given: Random) -> int:
+    """A seed from what a caller gave; a generator is drawn from once, so that two calls differ.
 
     Raises:
-        InputError: for anything else.
+        InputError: for anything but a seed or a generator of NumPy or torch.
     """
-    if isinstance(random, np.random.Generator):
-        return random
-    if isinstance(random, (int, np.integer)):
-        return stream(int(random), purpose)
+    if isinstance(given, (int, np.integer)):
+        return checked_seed(given)
+    if isinstance(given, np.random.Generator):
+        return int(given.integers(LARGEST_SEED))
     import torch
 
-    if isinstance(random, torch.Generator):
-        drawn = torch.randint(LARGEST_SEED, (), generator=random, device=random.device)
-        return stream(int(drawn), purpose)
+    if isinstance(given, torch.Generator):
+        return int(torch.randint(LARGEST_SEED, (), generator=given, device=given.device))
     raise InputError(
-        "expected a seed, a NumPy generator or a torch generator, got " + type(random).__name__
+        "expected a seed (a whole number), a NumPy generator or a torch generator, got "
+        + type(given).__name__
     )
+
+
+def as_generator(given: Random, purpose: str) -> np.random.Generator:
+    """A NumPy generator from what a caller gave; one of NumPy is used as it is.
+
+    Raises:
+        InputError: for anything but a seed or a generator of NumPy or torch.
+    """
+    return given if isinstance(given, np.random.Generator) else stream(as_seed(given), purpose)
+
+
+def fixed_stream(constant: int) -> np.random.Generator:
+    """The generator of a constant that is part of what a dataset is, in every version."""
+    return np.random.default_rng(constant)
+
+
+def global_stream() -> np.random.Generator:
+    """A generator that 62 bits from torch's global one start, for modules made without a seed."""
+    import torch
+
+    return np.random.default_rng(int(torch.randint(2**62, ()).item()))
+
+
+def start_global_generators(seed: int, purpose: str) -> None:
+    """Start the global generators of torch, NumPy and Python, each from a stream of its own."""
+    import torch
+
+    of_torch, of_numpy, of_python = (sequence(seed, purpose, part) for part in range(3))
+    fill_state(torch.default_generator, of_torch)
+    words = np.random.MT19937(of_numpy).state["state"]["key"]
+    np.random.set_state(("MT19937", words, len(words), 0, 0.0))  # noqa: NPY002
+    random.seed(int.from_bytes(of_python.generate_state(8).tobytes(), "little"))
+
+
+def start_global_generators_as_before() -> None:
+    """Start them from the plain seed 0, as version 1 of the draws did.
+
+    The fingerprint of a family is made of a network from there. It is a name and no estimate, and
+    it must not change: stored geometries, rotations and trainings are found by it.
+    """
+    import torch
+
+    torch.default_generator.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    random.seed(0)

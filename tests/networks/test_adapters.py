@@ -124,10 +124,10 @@ def test_a_factory_cannot_touch_or_fix_the_global_state():
         return torch.randn(3), np.random.standard_normal()  # noqa: NPY002
 
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    first, second = seeded(careless, 1), seeded(careless, 2)
+    first, second = seeded(careless, 1, "test"), seeded(careless, 2, "test")
     assert not torch.equal(first[0], second[0])
     assert first[1] != second[1]
-    assert torch.equal(seeded(careless, 1)[0], first[0])
+    assert torch.equal(seeded(careless, 1, "test")[0], first[0])
     assert torch.equal(torch.get_rng_state(), before[0])
     assert np.array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
 

@@ -85,7 +85,7 @@ def test_drawn_and_constructed_parameters_have_one_distribution(kind):
     """Kolmogorov-Smirnov test of each parameter; all together fail by chance once in 10^4 runs."""
     _, known = recorded(kind)
     rng = np.random.default_rng(0)
-    networks = [seeded(kind, seed) for seed in range(60)]
+    networks = [seeded(kind, seed, "test") for seed in range(60)]
     p_values = []
     for name, distribution in known.items():
         built = torch.stack([n.get_parameter(name).detach() for n in networks])

@@ -10,7 +10,7 @@ from torch import nn
 
 from sads.errors import NetworkError
 from sads.networks import CNN, Linear, ScoreFamily, UNet
-from sads.networks.family import seeded
+from sads.networks.isolation import seeded
 from sads.ranking.baselines import (
     FLOOR,
     INPUTS,
@@ -39,7 +39,7 @@ class Deep(nn.Module):
 
 
 def test_synflow_of_a_linear_network_is_its_total_flow():
-    network = seeded(lambda: Linear((6,), rotation=3), 1).double()
+    network = seeded(lambda: Linear((6,), rotation=3), 1, "test").double()
     phi, theta = network.phi.numpy(), network.get_parameter("head.weight").detach().numpy()
     by_hand = np.ones(6) @ phi @ np.abs(theta) @ np.ones(6)
     assert synflow(network, (6,)) == pytest.approx(by_hand, rel=1e-12)
@@ -47,7 +47,7 @@ def test_synflow_of_a_linear_network_is_its_total_flow():
 
 @pytest.mark.parametrize("normed", [False, True])
 def test_synflow_counts_the_flow_once_for_each_layer_and_ignores_norms(normed):
-    network = seeded(lambda: Deep(6, 5, 4, 6, normed=normed), 2).double()
+    network = seeded(lambda: Deep(6, 5, 4, 6, normed=normed), 2, "test").double()
     a, b, c = (layer.weight.detach().abs().numpy() for layer in network.layers)
     by_hand = 3 * float(np.ones(6) @ c @ b @ a @ np.ones(6))
     assert synflow(network, (6,)) == pytest.approx(by_hand, rel=1e-12)
@@ -55,7 +55,7 @@ def test_synflow_counts_the_flow_once_for_each_layer_and_ignores_norms(normed):
 
 
 def test_synflow_with_biases():
-    network = seeded(lambda: Deep(4, 3, 4, bias=True), 3).double()
+    network = seeded(lambda: Deep(4, 3, 4, bias=True), 3, "test").double()
     (a, p), (b, q) = (
         (m.weight.detach().abs().numpy(), m.bias.detach().abs().numpy()) for m in network.layers
     )
@@ -67,7 +67,7 @@ def test_synflow_with_biases():
 
 
 def test_synflow_of_a_deep_network_does_not_overflow():
-    network = seeded(lambda: Deep(*[400] * 80), 0).double()
+    network = seeded(lambda: Deep(*[400] * 80), 0, "test").double()
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(200)  # 80 layers of a gain above 1000: beyond float32
@@ -76,7 +76,7 @@ def test_synflow_of_a_deep_network_does_not_overflow():
 
 
 def test_jacobians_of_a_linear_network_are_all_the_same():
-    network = seeded(lambda: Linear((6,), rotation=3), 1).double()
+    network = seeded(lambda: Linear((6,), rotation=3), 1, "test").double()
     x = torch.randn(9, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     found = input_jacobians(network, x, torch.zeros(9, dtype=torch.int64))
     theta = network.get_parameter("head.weight").detach().numpy()
@@ -87,7 +87,7 @@ def test_jacobians_of_a_linear_network_are_all_the_same():
 
 
 def test_jacobians_agree_with_finite_differences():
-    network = seeded(lambda: CNN((1, 4, 4), width=8, depth=2), 0).double()
+    network = seeded(lambda: CNN((1, 4, 4), width=8, depth=2), 0, "test").double()
     rng = np.random.default_rng(0)
     x, t = torch.from_numpy(rng.standard_normal((3, 1, 4, 4))), torch.tensor([0, 5, 900])
     found = input_jacobians(network, x, t)

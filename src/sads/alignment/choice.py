@@ -6,7 +6,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..geometry import Geometry, load_geometry
 from ..networks import ScoreFamily
-from ..networks.family import seeded
+from ..networks.isolation import seeded_as_before
 from .artefact import load_rotation
 from .rotation import Rotation, make_rotation
 
@@ -82,4 +82,4 @@ def _check_rotation(rotation: Rotation, family: ScoreFamily, geometry: Geometry 
 
 
 def _fingerprint(family: ScoreFamily) -> str:
-    return family.fingerprint(seeded(family.factory, 0))
+    return family.fingerprint(seeded_as_before(family.factory))

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..geometry import Geometry
+from ..randomness import Random, as_seed, stream
 from ..storage import checksum
 from .moments import Moment, Samples, second_moment
 from .orthogonal import EQUAL, least_move, random_orthogonal, repeats, settle
@@ -130,7 +131,7 @@ def make_rotation(
     geometry: Geometry | None = None,
     data: Samples | None = None,
     rank: int | None = None,
-    seed: int = 0,
+    seed: Random = 0,
 ) -> Rotation:
     """A rotation of a kind.
 
@@ -140,15 +141,16 @@ def make_rotation(
         geometry: whose alignment is changed.
         data: whose leading directions are placed.
         rank: how many of them; all unless given.
-        seed: of a random rotation.
+        seed: of a random rotation, or a generator that gives one.
     """
+    seed = as_seed(seed)
     size = _size(kind, shape, geometry, data, rank)
     shape = geometry.shape if geometry is not None else tuple(shape or ())
     moment = None if data is None else second_moment(data, shape)
     if kind == "identity":
         matrix, repeated = np.eye(size), (0, 0)
     elif kind == "random" and rank is None:
-        matrix, repeated = random_orthogonal(size, size, np.random.default_rng(seed)), (0, 0)
+        matrix, repeated = random_orthogonal(size, size, stream(seed, "a whole rotation")), (0, 0)
     else:
         matrix, repeated = _placed(kind, geometry, moment, rank or size, seed)
     alpha = before = None
@@ -203,7 +205,7 @@ def _placed(
     origin = settle(sigmas, origin)
     shared = _repeated(sigmas)
     if kind == "random" or geometry is None:
-        generator = np.random.default_rng(seed)
+        generator = stream(seed, "a rotation of some rank")
         return least_move(origin, random_orthogonal(len(origin), rank, generator)), (0, shared)
     values, target = _target(geometry, rank, smallest=kind == "min")
     # Of sampled eigenvalues only the copies of a structure repeat.

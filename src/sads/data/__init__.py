@@ -9,7 +9,14 @@ from .hugging_face import read_hugging_face
 from .mnist import read_mnist
 from .pictures import Treatment
 from .selection import Selection
-from .synthetic import band_direction, band_directions, index_direction, rank_one, sphere, stream
+from .synthetic import (
+    band_direction,
+    band_directions,
+    index_direction,
+    rank_one,
+    sphere,
+    split_stream,
+)
 
 __all__ = [
     "BASES",
@@ -31,5 +38,5 @@ __all__ = [
     "read_npy",
     "read_npz",
     "sphere",
-    "stream",
+    "split_stream",
 ]

@@ -12,10 +12,12 @@ import numpy as np
 from jaxtyping import Int
 
 from ..errors import InputError
+from ..randomness import checked_seed, fixed_stream, stream
 
 SPLITS = ("train", "held-out")
 HELD_OUT = 6  # one sample in so many
-_PERMUTATION = 0x5AD5  # a constant of this package: changing it mixes old splits with new ones
+# Which samples are held out is part of what a dataset is: the same in every version of the draws.
+_PERMUTATION = 0x5AD5
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,7 @@ class Selection:
     def __post_init__(self) -> None:
         if self.count is not None and self.count < 1:
             raise InputError(f"count is at least 1, got {self.count}")
-        if self.seed < 0:
-            raise InputError(f"seed is at least 0, got {self.seed}")
+        checked_seed(self.seed)
         if self.split is not None and self.split not in SPLITS:
             raise InputError(f"split is {' or '.join(SPLITS)}, got {self.split!r}")
 
@@ -49,7 +50,7 @@ class Selection:
         rows = _split_rows(total, self.split)
         if self.count is None:
             return rows
-        return rows[np.random.default_rng(self.seed).permutation(len(rows))]
+        return rows[stream(self.seed, "samples of a finite set").permutation(len(rows))]
 
     def rows(self, total: int, name: str) -> Int[np.ndarray, " n"]:
         """Indices of the chosen samples out of `total`.
@@ -75,6 +76,6 @@ def _split_rows(total: int, split: str | None) -> Int[np.ndarray, " n"]:
         return np.arange(total)
     if total < 2:
         raise InputError(f"a split needs at least 2 samples, got {total}: leave split out")
-    mixed = np.random.default_rng(_PERMUTATION).permutation(total)
+    mixed = fixed_stream(_PERMUTATION).permutation(total)
     held_out = max(1, total // HELD_OUT)
     return np.sort(mixed[-held_out:] if split == "held-out" else mixed[:-held_out])

@@ -10,8 +10,8 @@ Directions come from a basis (`data.bases`) or from a geometry's spectrum. A sin
 of a degenerate band means nothing, so `band_direction` draws a unit vector uniformly from the
 band's subspace instead, and `band_directions` several orthonormal ones.
 
-Each seed has three streams of random numbers, so that a held-out set shares its direction with the
-training set and nothing else.
+The direction, the training set and the held-out set have streams of their own, so that a held-out
+set shares its direction with the training set and nothing else.
 """
 
 import math
@@ -21,32 +21,35 @@ from jaxtyping import Float
 
 from ..directions import Spectrum
 from ..errors import InputError
+from ..randomness import Random, as_generator, stream
+from .selection import SPLITS
 
-_STREAMS = {"direction": 0, "train": 1, "held-out": 2}
 
-
-def stream(seed: int, purpose: str) -> np.random.Generator:
-    """The random numbers of a seed for `direction`, `train` or `held-out`."""
-    return np.random.default_rng((seed, _STREAMS[purpose]))
+def split_stream(seed: int, split: str) -> np.random.Generator:
+    """The random numbers of a seed for the samples of a split."""
+    return stream(seed, "samples on a known manifold", SPLITS.index(split))
 
 
 def rank_one(
-    direction: Float[np.ndarray, " D"], count: int, generator: np.random.Generator
+    direction: Float[np.ndarray, " D"], count: int, generator: Random
 ) -> Float[np.ndarray, "{count} D"]:
-    """Samples on the line of a unit vector, as float32."""
+    """Samples on the line of a unit vector, as float32; `generator` may be a seed."""
     if not math.isclose(float(np.linalg.norm(direction)), 1.0, rel_tol=1e-6):
         raise InputError(f"a direction has length 1, got {np.linalg.norm(direction):.6g}")
-    scale = generator.standard_normal(count) * math.sqrt(len(direction))
+    scale = as_generator(generator, "a line").standard_normal(count) * math.sqrt(len(direction))
     return np.outer(scale.astype(np.float32), direction.astype(np.float32))
 
 
 def sphere(
-    directions: Float[np.ndarray, "D 3"], count: int, generator: np.random.Generator
+    directions: Float[np.ndarray, "D 3"], count: int, generator: Random
 ) -> Float[np.ndarray, "{count} D"]:
-    """Samples on the sphere of radius sqrt(D) in three orthonormal columns, as float32."""
+    """Samples on the sphere of radius sqrt(D) in three orthonormal columns, as float32.
+
+    `generator` may be a seed.
+    """
     if not np.allclose(directions.T @ directions, np.eye(3), atol=1e-6):
         raise InputError("a sphere needs three orthonormal directions: choose different ones")
-    z = generator.standard_normal((count, 3))
+    z = as_generator(generator, "a sphere").standard_normal((count, 3))
     z *= math.sqrt(len(directions)) / np.linalg.norm(z, axis=1, keepdims=True)
     return z.astype(np.float32) @ directions.T.astype(np.float32)
 
@@ -69,7 +72,7 @@ def band_directions(
         raise InputError(
             f"band {band} has {chosen.width} directions, {count} are needed: choose a wider band"
         )
-    weights = stream(seed, "direction").standard_normal((count, chosen.width))
+    weights = stream(seed, "directions in a band").standard_normal((count, chosen.width))
     vectors = [spectrum.vector(i) for i in range(chosen.first, chosen.last + 1)]
     columns: list[np.ndarray] = []
     for row in weights:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ..alignment import Rotation, load_rotation
 from ..errors import ArtefactError
 from ..networks import ScoreFamily
+from ..randomness import DRAWS, torch_stream
 from ..schedule import Schedule
 from ..storage import atomic_write, checksum, reason, write_bytes
 
@@ -70,6 +71,7 @@ class Header(BaseModel):
     step: int
     cursor: int
     seconds: float
+    draws: int = 1  # older than the field
 
 
 @dataclass
@@ -88,7 +90,7 @@ class Run:
 
     @classmethod
     def fresh(cls, settings: Settings, data: str = "", rotation: str | None = None) -> "Run":
-        generator = torch.Generator().manual_seed(settings.seed)
+        generator = torch_stream(settings.seed, "batches and noise of a training")
         return cls(settings, generator, torch.empty(0, dtype=torch.int64), data, rotation)
 
 
@@ -121,6 +123,7 @@ def write_run(
         step=run.step,
         cursor=run.cursor,
         seconds=run.seconds,
+        draws=DRAWS,
     )
     metadata = {"format": FORMAT, "header": header.model_dump_json(), "checksum": _digest(plain)}
     atomic_write(directory / FILE, write_bytes(save(plain, metadata=metadata)))
@@ -222,6 +225,11 @@ def stored_schedule(header: Header) -> Schedule:
 def _refuse_other(
     directory: Path, header: Header, family: ScoreFamily, network: nn.Module, fresh: Run
 ) -> None:
+    if header.draws != DRAWS and header.step < fresh.settings.iterations:
+        raise ArtefactError(
+            f"{directory} holds a training from version {header.draws} of the random draws, which "
+            f"version {DRAWS} cannot continue: choose another directory or delete it"
+        )
     own = {
         "network": family.name,
         "shape": family.shape,

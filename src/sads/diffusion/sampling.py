@@ -20,6 +20,7 @@ from numpy.lib.format import write_array_header_1_0
 from torch import Tensor
 
 from ..errors import InputError, SadsError
+from ..randomness import Random, as_seed, torch_stream
 from ..schedule import Schedule
 from ..storage import atomic_write
 
@@ -54,7 +55,7 @@ def sample_chunks(
     *,
     steps: int = 1000,
     eta: float = 1.0,
-    seed: int = 0,
+    seed: Random = 0,
     chunk: int = CHUNK,
     first: int = 0,
     device: str = "cpu",
@@ -69,7 +70,7 @@ def sample_chunks(
         schedule: of the diffusion.
         steps: timesteps visited; fewer than the schedule's are evenly respaced.
         eta: 1 for ancestral sampling, 0 for deterministic DDIM.
-        seed: of all noise.
+        seed: of all noise, or a generator that gives one.
         chunk: samples computed at once; every batch has this size, the last is padded.
         first: leave out the samples before this one, which are known already.
         device: where to compute.
@@ -81,8 +82,7 @@ def sample_chunks(
         raise InputError(f"the first sample is one of 0 to {count}, got {first}")
     if not 0 <= eta <= 1:
         raise InputError(f"eta is between 0 (deterministic) and 1 (ancestral), got {eta}")
-    if seed < 0:
-        raise InputError(f"a seed is a non-negative integer, got {seed}")
+    seed = as_seed(seed)
     times = respaced(steps, schedule)
     chunk = min(chunk, count)
     total, done = len(times) * -(-(count - first) // chunk), 0
@@ -130,18 +130,12 @@ class _Noise:
         first, last = start // BLOCK, (start + count - 1) // BLOCK
         self.part = slice(start - first * BLOCK, start - first * BLOCK + count)
         self.generators = [
-            torch.Generator().manual_seed(_block_seed(seed, block))
-            for block in range(first, last + 1)
+            torch_stream(seed, "noise of samples", block) for block in range(first, last + 1)
         ]
 
     def draw(self) -> Float[Tensor, "n ..."]:
         blocks = [torch.randn(BLOCK, *self.shape, generator=g) for g in self.generators]
         return torch.cat(blocks)[self.part]
-
-
-def _block_seed(seed: int, block: int) -> int:
-    word = np.random.SeedSequence(seed, spawn_key=(block,)).generate_state(1, np.uint64)[0]
-    return int(word) >> 1  # torch takes seeds below 2^63
 
 
 def write_samples(

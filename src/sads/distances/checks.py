@@ -69,10 +69,3 @@ def at_least(name: str, value: int, least: int) -> int:
     if value < least:
         raise InputError(f"{name} must be at least {least}, got {value}")
     return value
-
-
-def random_generator(generator: np.random.Generator | int) -> np.random.Generator:
-    """The generator itself, or a new one from a seed."""
-    if isinstance(generator, np.random.Generator):
-        return generator
-    return np.random.default_rng(at_least("the seed", generator, 0))

@@ -30,7 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from .checks import at_least, direction_norms, random_generator, sample_pair
+from ..randomness import Random, as_generator
+from .checks import at_least, direction_norms, sample_pair
 from .quantiles import Coupling
 from .sliced import sliced_wasserstein
 
@@ -67,7 +68,7 @@ def max_sliced_wasserstein(
     candidates: Float[np.ndarray, "C D"] | None = None,
     restarts: int = 8,
     permutations: int = 999,
-    generator: np.random.Generator | int = 0,
+    generator: Random = 0,
 ) -> MaxSlicedWasserstein:
     """Find the direction of largest W2 on one half of the samples, measure it on the other.
 
@@ -76,7 +77,8 @@ def max_sliced_wasserstein(
         restarts: random starts beside the informed ones.
         permutations: of the score half, for `null` and `p_value`; the least p-value is
             1 / (1 + permutations).
-        generator: NumPy generator or seed of the split, the starts and the permutations.
+        generator: of the split, the starts and the permutations: a seed, a NumPy or a torch
+            generator.
     """
     x, y = sample_pair(x, y, least=4)
     at_least("restarts", restarts, 0)
@@ -86,7 +88,7 @@ def max_sliced_wasserstein(
     if candidates is not None:
         candidates = np.asarray(candidates)
         given = candidates / direction_norms("candidates", candidates, size)
-    generator = random_generator(generator)
+    generator = as_generator(generator, "search of the worst direction")
 
     (x_ascent, x_choice, x_score), (y_ascent, y_choice, y_score) = (
         _split(sample, generator) for sample in (x, y)

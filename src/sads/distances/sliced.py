@@ -32,7 +32,8 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from ..errors import InputError
-from .checks import at_least, direction_norms, random_generator, sample_pair
+from ..randomness import Random, as_generator
+from .checks import at_least, direction_norms, sample_pair
 from .quantiles import Coupling
 
 CHUNK_BYTES = 2**24  # directions and projections of one chunk; each thread has one, one is waiting
@@ -66,7 +67,7 @@ def sliced_wasserstein(
     projections: int | None = None,
     directions: Float[np.ndarray, "L D"] | None = None,
     orthogonal: bool = False,
-    generator: np.random.Generator | int = 0,
+    generator: Random = 0,
     chunk: int | None = None,
     threads: int | None = None,
 ) -> SlicedWasserstein:
@@ -78,7 +79,7 @@ def sliced_wasserstein(
         projections: number of random directions; 64 D if not given.
         directions: use these (scaled to unit length) instead of random ones.
         orthogonal: draw random directions in orthonormal sets of D.
-        generator: NumPy generator or seed of the random directions.
+        generator: of the random directions: a seed, a NumPy or a torch generator.
         chunk: directions projected at once; by default what fits 16 MB. The directions are the
             same for every chunk, the distances equal up to rounding.
         threads: by default the cores this process may use. The result is the same to the bit.
@@ -98,7 +99,9 @@ def sliced_wasserstein(
     else:
         count = at_least("projections", 64 * size if projections is None else projections, 1)
         draw = _orthogonal_blocks if orthogonal else _random_blocks
-        blocks = draw(random_generator(generator), count, size, chunk)
+        blocks = draw(
+            as_generator(generator, "projections of a sliced distance"), count, size, chunk
+        )
     squares = _squares(x, y, blocks, threads)
     sw2 = math.sqrt(squares.mean())
     return SlicedWasserstein(

@@ -21,6 +21,7 @@ from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
 from ..networks.casting import cast
 from ..networks.zero import Silence, redrawing, silence_of
+from ..randomness import stream, torch_stream
 
 INPUTS = 4
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4}
@@ -80,7 +81,7 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
         NetworkError: if the family cannot be evaluated at all.
     """
     probe = Gaussian(1.0)
-    x = torch.randn(INPUTS, *family.shape, generator=torch.Generator().manual_seed(seed))
+    x = torch.randn(INPUTS, *family.shape, generator=torch_stream(seed, "inputs of an examination"))
     first = family.member(seed).eval()
     silence = None
     if _is_silent(family, first, x, seed):
@@ -106,10 +107,11 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
 def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> bool:
     """Whether another network of the family gives the very same output."""
     t = torch.tensor([family.schedule.steps // 2])
+    other = int(stream(seed, "another network to compare with").integers(2**62))
     try:
         with torch.inference_mode():
             return torch.equal(
-                first(x[:1].clone(), t), family.member(seed + 1).eval()(x[:1].clone(), t)
+                first(x[:1].clone(), t), family.member(other).eval()(x[:1].clone(), t)
             )
     except Exception as error:
         raise NetworkError(f"{family.name} cannot be evaluated: {error}") from error
@@ -118,7 +120,7 @@ def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> b
 @torch.no_grad()
 def perturb(network: nn.Module, seed: int) -> None:
     """Add noise to every parameter, half as large as the parameters themselves."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch_stream(seed, "how an examination moves parameters")
     for parameter in network.parameters():
         size = float(parameter.abs().double().square().mean().sqrt())
         fan = math.prod(parameter.shape[1:])

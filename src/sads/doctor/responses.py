@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..randomness import torch_stream
 from .finding import Finding
 from .patient import Patient, relative
 from .saturation import most_saturated
@@ -90,7 +91,8 @@ def constant_blind(patient: Patient) -> Iterator[Finding]:
     """A normalisation removes the image's mean or its amplitude, for all parameters."""
     x, t = patient.x, patient.middle
     base = patient.run(patient.moved, x, t)
-    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(1)).to(x)
+    generator = torch_stream(0, "a usual change of the input")
+    noise = torch.randn(x.shape, generator=generator).to(x)
     ones = torch.ones_like(x)
     for what, step in (("mean", ones), ("amplitude", x)):
         step = 0.5 * step / step.norm() * x.norm()

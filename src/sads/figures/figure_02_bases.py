@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..data import BASES, centred
+from ..randomness import stream
 from ..sweep.statistics import LEAST_BANDS, bootstrapped
 from .data import Data, Request, Rows
 from .style import PAGE, sheet
@@ -195,7 +196,7 @@ def _low_frequencies(name: str, values: Float[np.ndarray, "H W S"]) -> Finding:
     whole = rank_correlation(low, elements.mean(axis=1))
     interval = None
     if elements.shape[1] > 1:
-        draws = bootstrapped(low, elements, RESAMPLES, np.random.default_rng(0))[:, 0]
+        draws = bootstrapped(low, elements, RESAMPLES, stream(0, "an order by frequency"))[:, 0]
         interval = percentiles(draws)
     return Finding(claim, statistic, whole, interval, positive(interval))
 
@@ -212,7 +213,7 @@ def _difference(
     whole = float(worse.mean() - better.mean())
     if worse.shape[1] < 2:
         return Finding(claim, statistic, whole, None, None)
-    generator = np.random.default_rng(0)
+    generator = stream(0, "a difference of two sets of elements")
 
     def drawn(values: np.ndarray, seeds: np.ndarray) -> float:
         return (

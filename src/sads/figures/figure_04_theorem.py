@@ -24,6 +24,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..networks.linear import Linear
+from ..randomness import stream
 from .data import Data, Request, Rows
 from .style import CYCLE, PAGE, sheet
 from .verdict import Finding, mean_interval
@@ -141,7 +142,7 @@ def data(request: Request) -> Data:
     """Curves and summaries; `quantity` says which, `step` is empty for the latter."""
     settings = SCALES[request.scale]
     matrix, vectors = phi()
-    generator = np.random.default_rng(0)
+    generator = stream(0, "gradients of the theorem")
     rows: list[dict[str, Any]] = []
 
     def add(i: int, quantity: str, value: float, theory: float | None, step: int | None) -> None:

@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 from ..api import estimate_geometry, network
 from ..directions import similarity_baseline, windowed_similarity
 from ..geometry import Point
+from ..randomness import stream
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, PAGE, sheet
 from .verdict import Finding, Interval, mean_interval, positive
@@ -92,7 +93,7 @@ def _eigenvectors(
     """Distinct eigenvectors as columns in descending order, and the share of the probe in each."""
     request.say(f"figure 11: {name}, probe {probe + 1} of {settings.probes}")
     family = network(name, shape=(1, settings.side, settings.side))
-    point = np.random.default_rng(probe).standard_normal(family.shape, dtype=np.float32)
+    point = stream(probe, "a probe point").standard_normal(family.shape, dtype=np.float32)
     geometry = estimate_geometry(
         family,
         probe=Point(point),

@@ -39,6 +39,7 @@ from ..data import Dataset
 from ..diffusion import initial_network
 from ..geometry import load_geometry
 from ..networks import ScoreFamily
+from ..randomness import stream
 from ..storage import checksum
 from .data import Data, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
@@ -138,7 +139,7 @@ def measure(
     A stage that was measured before is not asked for again: the stored training is past it.
     """
     family = network(settings.network, shape=settings.shape)
-    samples = np.random.default_rng(seed).standard_normal((SAMPLES, *family.shape))
+    samples = stream(seed, "white training data").standard_normal((SAMPLES, *family.shape))
     whole = Dataset(samples.astype(np.float32), "N(0, I)")
 
     def stage(step: int) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def along(
 
     Every seed has points of its own: their scatter belongs to the interval over seeds.
     """
-    generator = np.random.default_rng([EVALUATED, seed])
+    generator = stream(seed, "points of an evaluation")
     t = generator.integers(family.schedule.steps, size=EVALUATED)
     noisy = generator.standard_normal((EVALUATED, *family.shape))  # sqrt(abar) x + sqrt(1-abar) eps
     with torch.no_grad():

@@ -29,7 +29,9 @@ from ..diffusion import initial_network
 from ..directions import Spectrum
 from ..geometry import load_geometry
 from ..networks.base import ScoreNetwork
+from ..networks.isolation import seeded
 from ..plots.directions import shown_indices
+from ..randomness import stream, torch_stream
 from ..storage import checksum
 from ..sweep.means import mean_and_error
 from ..sweep.statistics import LEAST_BANDS, bootstrapped
@@ -92,11 +94,9 @@ def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[
     backbone = initial_network(family, seed)
     if not isinstance(backbone, ScoreNetwork):
         raise TypeError("the backbone of figure B is one of our networks")
-    generator = torch.Generator().manual_seed(seed)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        probe = backbone.features(torch.zeros(1, *family.shape), torch.zeros(1))
-        model = Classifier(backbone, probe.shape[1]).train()
+    generator = torch_stream(seed, "batches of a classifier")
+    width = backbone.features(torch.zeros(1, *family.shape), torch.zeros(1)).shape[1]
+    model = seeded(lambda: Classifier(backbone, width), seed, "a classifier's last layer").train()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     direction = torch.from_numpy(v).float()
 
@@ -231,7 +231,9 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
         eigenvalues, values = table(rows, use)
         interval = None
         if len(values) >= LEAST_BANDS and values.shape[1] > 1:
-            draws = bootstrapped(eigenvalues, sign * values, 2_000, np.random.default_rng(0))
+            draws = bootstrapped(
+                eigenvalues, sign * values, 2_000, stream(0, "the order of two uses")
+            )
             interval = percentiles(draws[:, 0])
         statistic = f"Spearman correlation of {'SW2' if sign > 0 else 'minus the mean loss'}"
         whole = rank_correlation(eigenvalues, sign * values.mean(axis=1))

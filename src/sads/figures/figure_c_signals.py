@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from ..randomness import fixed_stream
 from .data import Data, Request, Rows
 from .rotated import LABELS, ROTATIONS, Set, keep_array, lowest_is_best, trained
 from .samples import draw_against_alpha
@@ -41,7 +42,7 @@ SCALES: Mapping[str, Set] = MappingProxyType(
 
 def signals(count: int, length: int, seed: int = 0) -> Float[np.ndarray, "N 1 L"]:
     """Random signals as in the formula above, as float32."""
-    generator = np.random.default_rng(seed)
+    generator = fixed_stream(seed)
     k = np.arange(WAVES)
     amplitude = generator.standard_normal((count, WAVES)) / np.maximum(k, 1)
     phase = generator.uniform(0, 2 * np.pi, (count, WAVES))

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 
 from ..api import estimate_geometry
 from ..errors import SadsError
+from ..randomness import DRAWS
 from ..storage import atomic_write, write_bytes
 from ..sweep import Specification, run_sweep
 from ..sweep.driver import Progress
@@ -106,7 +107,7 @@ def remembered(
     path: Path, about: Mapping[str, Any], compute: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     """What was computed before in the same way, or else what is computed now, kept as JSON."""
-    way = json.loads(json.dumps(about))
+    way = json.loads(json.dumps({**about, "draws": DRAWS}))
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
         if kept.get("about") == way:

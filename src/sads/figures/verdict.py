@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from ..randomness import stream
 from ..sweep.statistics import coefficients
 
 Interval = tuple[float, float]
@@ -135,7 +136,7 @@ def bootstrap_interval(
     seed: int = 0,
 ) -> Interval:
     """95 % percentile interval of a statistic of `count` units, drawn with replacement."""
-    generator = np.random.default_rng(seed)
+    generator = stream(seed, "an interval over units")
     draws: Float[np.ndarray, " n"] = np.array(
         [statistic(generator.integers(count, size=count)) for _ in range(resamples)]
     )

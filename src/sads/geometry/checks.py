@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily, ScoreNetwork
+from ..networks.family import MEMBER
 from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
 from ..networks.provenance import recorded
 from ..networks.zero import Silence, redrawing, silence_of
+from ..randomness import stream, torch_stream
 from .members import Members, follow
 from .probes import Probe
 
@@ -47,7 +49,7 @@ def check_family(
         NetworkError: if networks are no modules, fail, return another shape or NaN, give two
             answers to one question, or do not depend on their parameters.
     """
-    rng = np.random.default_rng([seed, 1])
+    rng = stream(seed, "checks of a family")
     t = rng.integers(family.schedule.steps, size=TRIED)
     try:
         x = probe.draw(t, family.shape, family.schedule, rng)
@@ -102,7 +104,7 @@ def _depends(members: Members, x: Tensor, t: np.ndarray) -> bool:
 
 
 def _noise(family: ScoreFamily) -> Tensor:
-    return torch.randn(1, *family.shape, generator=torch.Generator().manual_seed(0))
+    return torch.randn(1, *family.shape, generator=torch_stream(0, "an input that is not zero"))
 
 
 def _wake(members: Members, probe: Probe, t: np.ndarray, zero_output: str) -> tuple[str, ...]:
@@ -152,7 +154,7 @@ def _build(
 ) -> tuple[nn.Module, dict[str, Distribution | None]]:
     try:
         if watched:
-            return seeded(lambda: recorded(family.build), seed)
+            return seeded(lambda: recorded(family.build), seed, MEMBER)
         return family.member(seed), {}
     except SadsError:
         raise
@@ -164,7 +166,8 @@ def _call(module: nn.Module, x: Tensor, t: np.ndarray, seed: int = 0) -> Any:
     """The output; what is random in the module depends on the seed."""
     try:
         with torch.inference_mode():
-            return seeded(lambda: module(x.clone(), torch.from_numpy(t)), seed)
+            inputs = x.clone(), torch.from_numpy(t)
+            return seeded(lambda: module(*inputs), seed, "what is random inside a network")
     except Exception as error:
         name = type(getattr(module, "network", module)).__name__
         raise NetworkError(

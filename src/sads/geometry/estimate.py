@@ -1,9 +1,9 @@
 """Estimating a geometry: batches of networks, accumulated until the goal is reached.
 
-Batches run in threads, one torch thread each, and are accumulated in their order. Batch b draws
-from a generator seeded by (seed, b), so a run that was killed continues exactly where its last
-checkpoint stood. The error is looked at after numbers of networks that depend on the estimate
-alone, never on time, so an interrupted and an uninterrupted run stop at the same network.
+Batches run in threads, one torch thread each, and are accumulated in their order. Each draws from
+a stream named by the seed and the batch's number, so a run that was killed continues exactly where
+its last checkpoint stood. The error is looked at after numbers of networks that depend on the
+estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same network.
 """
 
 import math
@@ -23,6 +23,7 @@ from ..directions.symmetry import sectors
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError, InputError
 from ..networks import ScoreFamily
+from ..randomness import DRAWS
 from ..storage import writing
 from .artefact import FILE, read_state, write_state
 from .plan import Plan
@@ -174,6 +175,7 @@ def _estimates(
                 break
             yield geometry
             geometry = None  # more networks will be better, and it is large
+        _refuse_other_draws(source.plan, out)
         until = min(state.next_check, goal.networks or state.next_check)
         for moment, count in _batches(source, state, until):
             state.add(moment, count)
@@ -205,6 +207,8 @@ def _resume(source: Source, goal: Goal, out: Path | None) -> tuple[Source, State
         return None
     _refuse_other(source, out)
     plan, state = read_state(out)
+    if not state.finished:
+        _refuse_other_draws(plan, out)
     stored = plan.precision
     if stored and stored.features == "float32" and (stored.difference or 0) > goal.allowed_rounding:
         raise ArtefactError(
@@ -219,6 +223,16 @@ def _refuse_other(source: Source, out: Path) -> None:
         raise ArtefactError(
             f"{out} holds another geometry ({'; '.join(different)}): choose another --out or "
             "delete the directory"
+        )
+
+
+def _refuse_other_draws(plan: Plan, out: Path | None) -> None:
+    """Networks of two versions of the draws are not added up."""
+    if plan.draws != DRAWS:
+        raise ArtefactError(
+            f"{out} holds {plan.network} from version {plan.draws} of the random draws, which "
+            f"version {DRAWS} cannot continue: use it as it is, choose another directory or delete "
+            "it"
         )
 
 

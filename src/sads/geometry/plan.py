@@ -38,6 +38,7 @@ class Plan(BaseModel):
         redrawn: layers and gains that were redrawn for it.
         drawn: whether parameters are drawn in stacks; otherwise the factory makes each network.
         note: why the last layer is not integrated exactly; empty where it is.
+        draws: version of the random draws; those that do not say it are of the first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -62,11 +63,13 @@ class Plan(BaseModel):
     redrawn: tuple[str, ...] = ()
     drawn: bool = True
     note: str = ""
+    draws: int = 1
 
     def differences(self, other: "Plan") -> list[str]:
         """What keeps this plan from continuing another one, as `name: theirs, ours`."""
         own, theirs = self.model_dump(), other.model_dump()
-        same = {"batch", "precision", "versions"}  # taken from the plan that is continued
+        # Taken from the plan that is continued; `estimate` refuses to mix versions of the draws.
+        same = {"batch", "precision", "versions", "draws"}
         return [
             f"{name} was {theirs[name]!r}, now {own[name]!r}"
             for name in own

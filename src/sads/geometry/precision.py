@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from ..directions.whitening import whitened_distance
 from ..errors import NetworkError
+from ..randomness import stream
 from .readout import ReadOut
 
 FEWEST, MOST = 4, 32
@@ -57,7 +58,7 @@ def choose_precision(
     """
 
     def factor(dtype: torch.dtype) -> Float[np.ndarray, "n n"]:
-        rng = np.random.default_rng([seed, 3])
+        rng = stream(seed, "networks of the comparison of precisions")
         total = np.zeros(())
         for start in range(0, networks, chunk):
             total = total + moment(slice(start, start + chunk), rng, dtype)

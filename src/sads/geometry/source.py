@@ -23,6 +23,7 @@ from ..errors import InputError, NetworkError
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.tracing import NoLastLayer, Traced
 from ..networks.zero import POLICIES
+from ..randomness import DRAWS, checked_seed, fast_stream, stream
 from .checks import check_family
 from .closed_form import closed_form_factor
 from .drawing import drawn_ensemble
@@ -74,7 +75,7 @@ class Source:
 
     def precision(self, allowed: float, planned: int | None) -> Precision:
         """Float32 if it agrees with float64 on a few of the networks that are planned."""
-        rng = np.random.default_rng([self.plan.seed, 2])
+        rng = stream(self.plan.seed, "inputs of the comparison of precisions")
         t, x = self.inputs(networks_to_compare(self.plan.readout, planned), rng)
 
         def moment(part: slice, own: np.random.Generator, dtype: torch.dtype) -> np.ndarray:
@@ -90,8 +91,7 @@ class Source:
 
     def moment(self, batch: int, count: int) -> Float[np.ndarray, "r r"]:
         """The summed moment of one batch; a function of the seed and the batch's number alone."""
-        sequence = np.random.SeedSequence(self.plan.seed, spawn_key=(batch,))
-        rng = np.random.Generator(np.random.SFC64(sequence))
+        rng = fast_stream(self.plan.seed, "a batch of networks", batch)
         t, x = self.inputs(count, rng)
         dtype = self.plan.precision.dtype if self.plan.precision else torch.float32
         total = self.moment_at(x, t, rng, dtype)
@@ -159,8 +159,7 @@ def prepare(
     ):
         if value not in known:
             raise InputError(f"unknown {what} {value!r}: expected one of {', '.join(known)}")
-    if seed < 0:
-        raise InputError(f"a seed is a non-negative integer, got {seed}")
+    seed = checked_seed(seed)
     span = timestep_range(timesteps, family.schedule)
     probabilities, weights = timestep_distribution(family.schedule, span, weighting)
     target = usable_device(device)
@@ -171,7 +170,7 @@ def prepare(
     exact = None
     if integrated and declared:
         exact = closed_form_factor(declared, probe, family.schedule, probabilities, weights)
-    rng = np.random.default_rng([seed, 4])
+    rng = stream(seed, "reading other networks")
     if not integrated:
         reading = _naive_reading(members, weights)
     elif declared:
@@ -208,6 +207,7 @@ def prepare(
         redrawn=checked.redrawn,
         drawn=isinstance(ensemble, DrawnEnsemble),
         note=reading.note,
+        draws=DRAWS,
     )
     return Source(
         plan, family, probe, ensemble, proposal, weights, tail.scales, reading.random, exact

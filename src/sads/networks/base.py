@@ -9,10 +9,9 @@ network there is what lets the geometry integrate the last layer exactly.
 import math
 from collections.abc import Sequence
 
-import numpy as np
-import torch
 from torch import Tensor, nn
 
+from ..randomness import global_stream, stream
 from .initialisation import Distribution, default_distributions, initialise
 
 
@@ -56,6 +55,5 @@ class ScoreNetwork(nn.Module):
 
     def reset(self, seed: int | None = None) -> None:
         """Draw fresh parameters; without a seed, from torch's global generator."""
-        if seed is None:
-            seed = int(torch.randint(2**62, ()).item())
-        initialise(self, self.distributions(), np.random.default_rng(seed))
+        rng = global_stream() if seed is None else stream(seed, "parameters of one of our networks")
+        initialise(self, self.distributions(), rng)

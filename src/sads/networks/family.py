@@ -14,7 +14,9 @@ from ..errors import InputError, NetworkError, SadsError, brief
 from ..schedule import Schedule
 from .adapters.calls import adapt
 from .base import ScoreNetwork
-from .isolation import seeded
+from .isolation import seeded, seeded_as_before
+
+MEMBER = "a network of a family"  # the stream that it is drawn from
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class ScoreFamily:
 
     def member(self, seed: int) -> nn.Module:
         """A fresh network that predicts noise, a function of the seed alone."""
-        return seeded(self.build, seed)
+        return seeded(self.build, seed, MEMBER)
 
     def build(self) -> nn.Module:
         """A fresh network that predicts noise, drawn from the global generators.
@@ -89,7 +91,7 @@ class ScoreFamily:
         """Norm and mean of a seeded member's output at a fixed input, to three digits."""
         x = torch.linspace(-1, 1, self.size).view(1, *self.shape)
         with torch.inference_mode():
-            output = self.member(0).eval()(x, torch.tensor([1])).double()
+            output = seeded_as_before(self.build).eval()(x, torch.tensor([1])).double()
         return [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
 
     @property

@@ -1,8 +1,9 @@
 """Other people's code, kept from disturbing ours and from being disturbed by the global state.
 
-A factory draws from torch's, NumPy's and Python's global generators. Here they are seeded before it
-runs and put back afterwards. A factory that seeds them itself would make the same network every
-time, so the seeding functions do nothing while it runs.
+A factory draws from torch's, NumPy's and Python's global generators. Here they start from streams
+of their own before it runs, which no plain `torch.manual_seed(k)` meets, and are put back
+afterwards. A factory that seeds them itself would make the same network every time, so the seeding
+functions do nothing while it runs.
 """
 
 import random
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 
 from ..errors import InputError
+from ..randomness import start_global_generators, start_global_generators_as_before
 
 Result = TypeVar("Result")
 
@@ -46,12 +48,19 @@ def global_state_kept() -> Iterator[None]:
             torch.set_rng_state(of_torch)
 
 
-def seeded(run: Callable[[], Result], seed: int) -> Result:
+def seeded(run: Callable[[], Result], seed: int, purpose: str) -> Result:
     """What a callable returns when the global generators start from a seed, whatever it does."""
+    return _started(run, lambda: start_global_generators(seed, purpose))
+
+
+def seeded_as_before(run: Callable[[], Result]) -> Result:
+    """What a callable returns when the global generators start as fingerprints need it."""
+    return _started(run, start_global_generators_as_before)
+
+
+def _started(run: Callable[[], Result], start: Callable[[], None]) -> Result:
     with _GLOBAL_STATE, global_state_kept():
-        torch.default_generator.manual_seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002
-        random.seed(seed)
+        start()
         with _seeding_disabled():
             return run()
 

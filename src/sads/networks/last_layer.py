@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ..randomness import torch_stream
 from .adapters.calls import Adapted
 from .tracing import LINEAR, Call, NoLastLayer, count_calls, read
 
@@ -196,7 +197,7 @@ def _selection(
     """Q as a selection, if it is one, and a reference effect; raises where (*) does not hold."""
     constant, call = read(network, x, t, index)
     size = call.u.numel()
-    generator = torch.Generator().manual_seed(0)
+    generator = torch_stream(0, "effect of a last layer")
 
     def effect(e: Tensor) -> Tensor:
         return _effect(network, x, t, index, e)

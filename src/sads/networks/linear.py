@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
+from ..randomness import stream
 from .base import ScoreNetwork
 
 
@@ -44,7 +45,7 @@ class Linear(ScoreNetwork):
             raise InputError(f"a linear network's rotation is a seed from 0 on, got {rotation}")
         basis = np.eye(size)
         if rotation:
-            normal = np.random.default_rng(rotation).standard_normal((size, size))
+            normal = stream(rotation, "basis of a linear network").standard_normal((size, size))
             basis = np.linalg.qr(normal)[0]
         self.register_buffer("phi", torch.from_numpy(basis * np.sqrt(values)))
         self.head = nn.Linear(size, size, bias=False)

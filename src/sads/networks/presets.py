@@ -93,7 +93,8 @@ def preset_family(
     spelled = _spell(name, fields)
     family = ScoreFamily(factory, shape, schedule or Schedule(), spelled, preset.training)
     try:
-        seeded(factory, 0)  # a shape or field the network cannot take is refused here
+        # A shape or field that the network cannot take is refused here.
+        seeded(factory, 0, "a trial of a preset")
     except (RuntimeError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else "not enough memory"
         raise InputError(f"{spelled} cannot be built: {reason}") from error

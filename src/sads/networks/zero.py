@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..randomness import torch_stream
 from .adapters.calls import Adapted
 from .initialisation import fans
 
@@ -76,7 +77,7 @@ def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
             output = run(x, t)
         if not output.requires_grad:
             return None
-        direction = torch.randn(output.shape, generator=torch.Generator().manual_seed(0))
+        direction = torch.randn(output.shape, generator=torch_stream(0, "why an output is zero"))
         gradients = torch.autograd.grad(
             (output * direction.to(output)).sum(), list(zeros.values()), allow_unused=True
         )

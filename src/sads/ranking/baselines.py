@@ -38,7 +38,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from ..errors import NetworkError, brief
 from ..geometry import Forward
 from ..networks import ScoreFamily
-from ..networks.family import seeded
+from ..networks.isolation import seeded
+from ..randomness import stream
 
 INITIALISATIONS = 4
 INPUTS = 32  # of the Jacobians
@@ -75,11 +76,16 @@ def baselines(
         samples: data for the Jacobians, shape (M, *family.shape).
         seed: of initialisations and inputs.
     """
-    rng = np.random.default_rng([seed, 3])
+    rng = stream(seed, "zero-cost scores")
     logs, covariances, parameters = [], [], 0
     for _ in range(INITIALISATIONS):
         own = int(rng.integers(2**62))
-        member = seeded(family.factory, own).eval().double().requires_grad_(True)
+        member = (
+            seeded(family.factory, own, "a network of zero-cost scores")
+            .eval()
+            .double()
+            .requires_grad_(True)
+        )
         parameters = sum(p.numel() for p in member.parameters())
         x, t = _training_inputs(family, samples, rng)
         try:

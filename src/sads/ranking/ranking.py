@@ -38,6 +38,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..geometry import Geometry, Probe, Progress, estimate_geometry
 from ..networks import ScoreFamily
+from ..randomness import checked_seed, stream
 from .baselines import Baselines, baselines
 
 TOLD_APART = 0.95
@@ -133,13 +134,14 @@ def rank_families(
             data of another shape or that does not vary; before any network is drawn.
     """
     check_families(families)
-    if seed < 0:
-        raise InputError(f"a seed is a non-negative integer, got {seed}")
+    checked_seed(seed)
     second_moment(data, families[0].shape)  # bad data is refused before the work, not after it
     found: list[tuple[Score, str, int, Baselines]] = []
     for family in families:
         report = None if on_progress is None else partial(on_progress, family.name)
-        own = seed + zlib.crc32(family.name.encode())  # the same wherever it stands in the list
+        # The same wherever it stands in the list.
+        names = stream(seed, "networks of a ranking", zlib.crc32(family.name.encode()))
+        own = int(names.integers(2**62))
         geometry = estimate_geometry(
             family, probe=probe, tolerance=tolerance, seed=own, on_progress=report
         )

@@ -9,7 +9,7 @@ from ..api import align, diagnose, network
 from ..doctor import Diagnosis
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import load_geometry
-from ..networks.family import seeded
+from ..networks.isolation import seeded_as_before
 from ..storage import atomic_write, write_bytes
 from .answer import Answer, answer
 from .content import explorer, overlays
@@ -135,7 +135,7 @@ def _diagnosis(named: Named, tell: Tell) -> Diagnosis | str:
     plan = named.geometry.plan
     try:
         family = network(plan.network, shape=plan.shape)
-        if family.fingerprint(seeded(family.factory, 0)) != plan.fingerprint:
+        if family.fingerprint(seeded_as_before(family.factory)) != plan.fingerprint:
             return f"Not examined: {plan.network} is not the network of this geometry any more."
         return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))
     except SadsError as error:

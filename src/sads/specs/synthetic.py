@@ -19,7 +19,7 @@ from ..data import (
     index_direction,
     rank_one,
     sphere,
-    stream,
+    split_stream,
 )
 from ..errors import InputError
 from ..geometry import load_geometry
@@ -50,7 +50,7 @@ def parse_synthetic(
         example = "rank-one:dct:0" if kind == "rank-one" else "sphere:dct:0,1,2"
         raise InputError(f"{kind} data is written like {example}, got {text!r}")
     count = DEFAULT_COUNT if selection.count is None else selection.count
-    generator = stream(selection.seed, selection.split or "train")
+    generator = split_stream(selection.seed, selection.split or "train")
     own, directions = _source(source, selection.seed, shape, text, needed)
     columns = directions(indices)
     if kind == "rank-one":

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ..randomness import stream
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -28,5 +27,5 @@ def dataset(trial: Trial, shape: tuple[int, ...], split: str, most: int | None) 
     whole = parse_dataset(trial.data, shape=shape, split=split)
     if most is None or len(whole) <= most:
         return whole
-    rows = np.random.default_rng(trial.seed).permutation(len(whole))[:most]
+    rows = stream(trial.seed, "samples of a trial").permutation(len(whole))[:most]
     return Dataset(whole.samples[rows], whole.name)

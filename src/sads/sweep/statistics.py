@@ -30,6 +30,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import InputError
+from ..randomness import stream
 from .means import paired_difference
 from .store import DONE, METRICS
 
@@ -120,7 +121,7 @@ def _correlation(
     seeds, table, order = _table(rows, metric)
     if len(table) < LEAST_BANDS or not seeds:
         return None
-    generator = np.random.default_rng(seed)
+    generator = stream(seed, "significance of a correlation")
     observed = coefficients(order, table.mean(axis=1))
     by_chance = permuted(order, table.mean(axis=1), permutations, generator)
     redrawn = bootstrapped(order, table, resamples, generator)
