@@ -78,7 +78,7 @@ def test_what_is_no_generator_is_refused() -> None:
 
 
 def test_default_seeds_do_not_meet_the_users_data() -> None:
-    # With plain seeds such data were projected on rows of their own, and SW2 was 1.4 times too large.
+    # With plain seeds such data were projected on rows of their own: SW2 was 1.4 times too large.
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 500, 64))
     own = sliced_wasserstein(x, y)

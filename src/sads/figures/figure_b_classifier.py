@@ -31,7 +31,7 @@ from ..geometry import load_geometry
 from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
 from ..plots.directions import shown_indices
-from ..randomness import stream, torch_stream
+from ..randomness import DRAWS, stream, torch_stream
 from ..storage import checksum
 from ..sweep.means import mean_and_error
 from ..sweep.statistics import LEAST_BANDS, bootstrapped
@@ -142,7 +142,7 @@ def data(request: Request) -> Data:
         index = int(row["data"].rpartition(":")[2])
         rows.append(row | _about("score", spectrum, index, row["seed"], row["sw2"]))
     empty = {key: {} if isinstance(value, dict) else None for key, value in trials[0].items()}
-    empty |= {"protocol": dict.fromkeys(trials[0]["protocol"])}
+    empty |= {"protocol": dict.fromkeys(trials[0]["protocol"]), "draws": DRAWS}
     for seed, index in itertools.product(settings.seeds, indices):
         request.say(f"figure B: classifier, direction {index}, seed {seed}")
         vector = spectrum.vector(index)

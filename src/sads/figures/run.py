@@ -88,6 +88,8 @@ def make_figure(key: str, request: Request) -> Made:
     if request.scale in figure.POWERLESS:
         findings = without_power(findings)
     protocol = {"scale": request.scale, **data.protocol, "seconds_of_this_run": seconds}
+    if versions := sorted({row["draws"] for row in data.rows if row.get("draws")}):
+        protocol |= {"draws": versions}
     verdict = Verdict(key, findings, protocol)
     with style():
         drawing = figure.draw(data)

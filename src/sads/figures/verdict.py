@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from ..randomness import stream
+from ..randomness import DRAWS, stream
 from ..sweep.statistics import coefficients
 
 Interval = tuple[float, float]
@@ -63,8 +63,13 @@ class Verdict:
         return {"figure": self.figure} | decides | protocol
 
     def sentences(self) -> list[str]:
-        """One line for each finding."""
-        return [f"{_WORDS[f.holds]}: {f.claim}. {_measured(f)}" for f in self.findings]
+        """One line for each finding, and one if they rest on older random draws."""
+        lines = [f"{_WORDS[f.holds]}: {f.claim}. {_measured(f)}" for f in self.findings]
+        versions = self.protocol.get("draws", [DRAWS])
+        if versions != [DRAWS]:
+            known = " and ".join(map(str, versions))
+            lines.append(f"The trials rest on version {known} of the random draws, now {DRAWS}.")
+        return lines
 
 
 _WORDS = {True: "holds", False: "does not hold", None: "not decided"}

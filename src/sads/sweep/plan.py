@@ -1,6 +1,6 @@
 """The trials of a specification with their identities, and whether they can run at all."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,21 @@ def plan_trials(specification: Specification) -> list[Planned]:
     """All trials, in the order in which they are run. Reads the files that they name."""
     found = {trial.identity(): trial for trial in specification.trials()}
     return [Planned(identity, trial) for identity, trial in found.items()]
+
+
+def versions(planned: Planned) -> Iterator[Planned]:
+    """A trial as each version of the draws has it, the newest first."""
+    yield planned
+    for draws in range(planned.trial.draws - 1, 0, -1):
+        older = planned.trial.model_copy(update={"draws": draws})
+        yield Planned(older.identity(), older, planned.place)
+
+
+def as_stored(plan: Iterable[Planned], known: Container[str]) -> list[Planned]:
+    """The trials as a store knows them, some perhaps with results of an older version."""
+    return [
+        next((own for own in versions(planned) if own.id in known), planned) for planned in plan
+    ]
 
 
 def check_trials(plan: Iterable[Planned]) -> list[Planned]:

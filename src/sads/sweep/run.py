@@ -25,6 +25,7 @@ from safetensors.numpy import load, save
 from threadpoolctl import threadpool_limits
 
 from ..errors import ArtefactError, InputError, SadsError, brief
+from ..randomness import DRAWS
 from ..storage import BusyError, atomic_write, write_bytes, writing
 from .data import dataset
 from .layout import Layout, publish
@@ -135,6 +136,11 @@ def _checked(job: Job, layout: Layout) -> Trial:
         raise SetupError(
             f"{host} runs version {code_version()} of the code, the sweep {job.code}: install the "
             "same version there"
+        )
+    if job.trial.draws != DRAWS:
+        raise SetupError(
+            f"{host} draws with version {DRAWS}, the trial {job.trial} with {job.trial.draws}: "
+            "start a new sweep"
         )
     if not layout.database.is_file():
         raise SetupError(

@@ -35,6 +35,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..errors import InputError
+from ..randomness import DRAWS
 from .protocol import Protocol, protocol_fields
 from .trial import Trial
 
@@ -103,6 +104,7 @@ class Specification(BaseModel):
                                 shape=grid.shape,
                                 protocol=grid.protocol or self.protocol,
                                 seed=seed,
+                                draws=DRAWS,
                                 **rotation,
                             )
                         except ValidationError as error:

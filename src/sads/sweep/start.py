@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from .calibration import Estimate, estimate
 from .driver import RETRIES, Driver, Progress
 from .engines import Engine, check_engine, make_engine
 from .layout import Layout, settle
-from .plan import Planned, check_trials, named_files, plan_trials
+from .plan import Planned, as_stored, check_trials, named_files, plan_trials, versions
 from .result import TrialResult
 from .specification import Specification, load_specification
 from .store import DONE, PENDING, Store, read_facts, read_rows
@@ -66,10 +66,12 @@ def run_sweep(
     plan = plan_trials(asked)
     layout = Layout(Path(out))
     plan = _checked(layout, asked, plan)
-    imported = read_csv(Path(seed_from), {p.id: p.trial for p in plan}) if seed_from else []
+    wanted = {own.id: own.trial for planned in plan for own in versions(planned)}
+    imported = read_csv(Path(seed_from), wanted) if seed_from else []
     with writing(layout.root), closing(_opened(layout, asked, plan)) as store:
-        store.record(imported)
         index_files(store)
+        take_over(store, plan, imported)
+        plan = renew(store, plan)
         if retry_failed:
             store.forgive()
         if PENDING not in store.statuses().values():
@@ -104,7 +106,8 @@ def dry_run(
 
 def _pending(layout: Layout, plan: list[Planned]) -> list[Planned]:
     status = {row["id"]: row["status"] for row in read_rows(layout.root)[1]}
-    return [planned for planned in plan if status[planned.id] == PENDING]
+    stored = as_stored(plan, status)
+    return [p for p, own in zip(plan, stored, strict=True) if status[own.id] == PENDING]
 
 
 def _specification(source: str | Path | Specification) -> Specification:
@@ -130,17 +133,18 @@ def _checked(layout: Layout, asked: Specification, plan: list[Planned]) -> list[
     known = read_facts(layout)
     if known is None:
         return check_trials(plan)
-    _refuse_other(layout, known, _facts(asked, plan))
+    _refuse_other(layout, known, _facts(asked, as_stored(plan, known["trials"])))
     return plan
 
 
 def _opened(layout: Layout, asked: Specification, plan: list[Planned]) -> Store:
-    store, facts = Store(layout), _facts(asked, plan)
+    store = Store(layout)
     try:
         if store.new:
-            store.create(plan, facts)
+            store.create(plan, _facts(asked, plan))
         # Another driver may have come and gone before we had the lock.
-        _refuse_other(layout, read_facts(layout) or facts, facts)
+        known = read_facts(layout) or {"trials": ()}
+        _refuse_other(layout, known, _facts(asked, as_stored(plan, known["trials"])))
     except BaseException:
         store.close()
         raise
@@ -192,6 +196,32 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
 def _short(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:56]} ..."
+
+
+def take_over(store: Store, plan: list[Planned], results: Iterable[TrialResult]) -> None:
+    """Record results from elsewhere, of the newest version of the draws that there is for each."""
+    known = {result.id: result for result in results}
+    stored = as_stored(plan, store.statuses())
+    pairs = [
+        (old.id, found)
+        for old, planned in zip(stored, plan, strict=True)
+        if (found := next((own for own in versions(planned) if own.id in known), None))
+    ]
+    if others := {old: found for old, found in pairs if old != found.id}:
+        store.rename(others)
+    store.record(known[found.id] for _, found in pairs)
+
+
+def renew(store: Store, plan: list[Planned]) -> list[Planned]:
+    """The trials of a store, after those of older draws that have no result were begun anew."""
+    status = store.statuses()
+    pairs = list(zip(as_stored(plan, status), plan, strict=True))
+    older = {old.id: new for old, new in pairs if old.id != new.id and status[old.id] != DONE}
+    if older:
+        store.rename(older)
+        for identity in older:
+            shutil.rmtree(store.layout.work(identity), ignore_errors=True)
+    return [old if status[old.id] == DONE else new for old, new in pairs]
 
 
 def index_files(store: Store) -> None:

@@ -8,7 +8,7 @@ every result is also a file of its own on disk, and the next driver indexes thos
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,16 @@ class Store:
         )
         with self._transaction() as run:
             run.executemany(update, rows)
+
+    def rename(self, trials: Mapping[str, Planned]) -> None:
+        """Put other versions of trials in the place of those that have no result."""
+        update = f"UPDATE trials SET id = ?, trial = ? WHERE id = ? AND status != '{DONE}'"
+        with self._transaction() as run:
+            run.executemany(
+                update, [(p.id, p.trial.model_dump_json(), old) for old, p in trials.items()]
+            )
+            known = [row[0] for row in run.execute("SELECT id FROM trials ORDER BY id")]
+            run.execute("UPDATE sweep SET value = ? WHERE key = 'trials'", (json.dumps(known),))
 
     def give_up(self, identity: str, status: str, error: str, attempts: int) -> None:
         """Record that a trial failed, or is quarantined."""
@@ -190,6 +200,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """Flat but for the protocol: id, status, metrics, the trial's fields, place, the rest."""
     trial, place = json.loads(row.pop("trial")), json.loads(row.pop("place") or "null")
+    trial.setdefault("draws", 1)  # older than the field
     provenance = json.loads(row.pop("provenance") or "{}")
     band = {f"band_{key}": (place or {}).get(key) for key in ("first", "last")}
     about = {key: (place or {}).get(key) for key in ("eigenvalue", "certified")}

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ..randomness import DRAWS
 from .means import mean_and_error
 from .store import DONE, FAILED, PENDING, QUARANTINED
 from .trial import in_words
@@ -35,7 +36,17 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     codes = {row["code"] for row in rows if row["code"]}
     if len(codes) > 1:
         lines.append(f"The results were computed by different code: {', '.join(sorted(codes))}.")
-    return lines
+    return lines + draws_sentence(rows)
+
+
+def draws_sentence(rows: Sequence[Row]) -> list[str]:
+    """On which versions of the random draws results rest, if not on this one's alone."""
+    counts = Counter(row["draws"] for row in rows if row["status"] == DONE)
+    if counts.keys() <= {DRAWS}:
+        return []
+    known = " and ".join(f"{count:,} of version {v}" for v, count in sorted(counts.items()))
+    mixed = ", whose equal seeds are not paired" if len(counts) > 1 else ""
+    return [f"Results by random draws: {known}{mixed}; this is version {DRAWS}."]
 
 
 def named(row: Row) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from ..randomness import DRAWS
 from .content import FIELDS, absolute, by_content
 from .protocol import Protocol
 
@@ -31,6 +32,7 @@ class Trial(BaseModel):
         rank: leading data directions that the rotation moves; None for all.
         protocol: how it is trained, sampled and measured.
         seed: of the initialisation, the data and all noise.
+        draws: version of the random draws; trials that do not say it are of the first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,6 +45,7 @@ class Trial(BaseModel):
     rank: int | None = Field(default=None, ge=1)
     protocol: Protocol
     seed: int = Field(ge=0, lt=2**63)
+    draws: int = Field(default=1, ge=1, le=DRAWS)
 
     @field_validator("data")
     @classmethod
@@ -69,6 +72,8 @@ class Trial(BaseModel):
         fields = self.model_dump(mode="json")
         if not self.protocol.weight_decay:  # trials without it are older than the field
             del fields["protocol"]["weight_decay"]
+        if self.draws == 1:
+            del fields["draws"]
         for name in FIELDS:
             if fields[name] is not None:
                 fields[name] = by_content(name, fields[name])
