@@ -14,9 +14,9 @@ import sads
 from sads import api
 from sads.data import Dataset
 from sads.diffusion import Trained, read_training
+from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
-from sads.randomness import DRAWS
 from sads.sweep import Trial, run_sweep
 from sads.sweep.layout import Layout
 from sads.sweep.result import TrialResult

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
+from .draws import DRAWS
 from .errors import InputError
 
 if TYPE_CHECKING:
     import torch
 
-DRAWS = 2  # version 1 used plain seeds
 LARGEST_SEED = 2**63 - 1
 
 #: What decides a draw: a seed, or a generator of either kind.

@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 import sads
 from sads.data import Dataset
 from sads.diffusion import read_training, training
+from sads.draws import DRAWS
 from sads.specs import parse_dataset
 from sads.storage import writing
 from sads.sweep import PROTOCOLS, Trial, run
@@ -34,6 +35,7 @@ TRIAL = Trial(
     shape="1x4x4",
     protocol=PROTOCOL,
     seed=3,
+    draws=DRAWS,
 )
 
 

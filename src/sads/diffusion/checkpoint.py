@@ -17,9 +17,10 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from ..alignment import Rotation, load_rotation
+from ..draws import DRAWS
 from ..errors import ArtefactError
 from ..networks import ScoreFamily
-from ..randomness import DRAWS, torch_stream
+from ..randomness import torch_stream
 from ..schedule import Schedule
 from ..storage import atomic_write, checksum, reason, write_bytes
 

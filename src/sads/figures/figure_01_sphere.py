@@ -15,8 +15,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..data import band_directions
+from ..draws import DRAWS
 from ..geometry import load_geometry
-from ..randomness import DRAWS
 from ..sweep.means import mean_and_error
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet

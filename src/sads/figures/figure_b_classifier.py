@@ -27,11 +27,12 @@ from torch import Tensor, nn
 from ..api import network
 from ..diffusion import initial_network
 from ..directions import Spectrum
+from ..draws import DRAWS
 from ..geometry import load_geometry
 from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
 from ..plots.directions import shown_indices
-from ..randomness import DRAWS, stream, torch_stream
+from ..randomness import stream, torch_stream
 from ..storage import checksum
 from ..sweep.means import mean_and_error
 from ..sweep.statistics import LEAST_BANDS, bootstrapped

@@ -13,8 +13,8 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from ..api import estimate_geometry
+from ..draws import DRAWS
 from ..errors import SadsError
-from ..randomness import DRAWS
 from ..storage import atomic_write, write_bytes
 from ..sweep import Specification, run_sweep
 from ..sweep.driver import Progress

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from ..randomness import DRAWS, stream
+from ..draws import DRAWS
+from ..randomness import stream
 from ..sweep.statistics import coefficients
 
 Interval = tuple[float, float]

@@ -21,9 +21,9 @@ import torch
 from ..directions import FOLDS
 from ..directions.symmetry import sectors
 from ..directions.whitening import halves_error
+from ..draws import DRAWS
 from ..errors import ArtefactError, InputError
 from ..networks import ScoreFamily
-from ..randomness import DRAWS
 from ..storage import writing
 from .artefact import FILE, read_state, write_state
 from .plan import Plan

@@ -19,11 +19,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..devices import usable_device
+from ..draws import DRAWS
 from ..errors import InputError, NetworkError
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.tracing import NoLastLayer, Traced
 from ..networks.zero import POLICIES
-from ..randomness import DRAWS, checked_seed, fast_stream, stream
+from ..randomness import checked_seed, fast_stream, stream
 from .checks import check_family
 from .closed_form import closed_form_factor
 from .drawing import drawn_ensemble

@@ -24,8 +24,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from threadpoolctl import threadpool_limits
 
+from ..draws import DRAWS
 from ..errors import ArtefactError, InputError, SadsError, brief
-from ..randomness import DRAWS
 from ..storage import BusyError, atomic_write, write_bytes, writing
 from .data import dataset
 from .layout import Layout, publish

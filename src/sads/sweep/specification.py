@@ -34,8 +34,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from ..draws import DRAWS
 from ..errors import InputError
-from ..randomness import DRAWS
 from .protocol import Protocol, protocol_fields
 from .trial import Trial
 

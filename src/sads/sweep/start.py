@@ -209,7 +209,7 @@ def take_over(store: Store, plan: list[Planned], results: Iterable[TrialResult])
     ]
     if others := {old: found for old, found in pairs if old != found.id}:
         store.rename(others)
-    store.record(known[found.id] for _, found in pairs)
+    store.record([known[found.id] for _, found in pairs])
 
 
 def renew(store: Store, plan: list[Planned]) -> list[Planned]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..randomness import DRAWS
+from ..draws import DRAWS
 from .means import mean_and_error
 from .store import DONE, FAILED, PENDING, QUARANTINED
 from .trial import in_words

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from ..randomness import DRAWS
+from ..draws import DRAWS
 from .content import FIELDS, absolute, by_content
 from .protocol import Protocol
 
