@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
@@ -114,6 +115,24 @@ def test_an_interrupted_figure_goes_on(sads, tmp_path, monkeypatch):  # noqa: F8
     )
     assert code == 0
     assert "figure-C.png" in text
+
+
+def test_stored_rows_of_older_draws_need_no_training(sads, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("sads.figures.trials.make_engine", lambda *a, **k: Stopped())
+    Stopped.left = 0  # a trial that is run would end the test
+    table = Path(__file__).parents[2] / "docs" / "results" / "figure-02.csv"
+    command = ("figure", "2", "--scale", "laptop", "--only", "haar", "--out", str(tmp_path))
+    code, text, _ = sads(*command, "--from", str(table))
+    assert code == 0
+    assert "The trials rest on version 1 of the random draws" in text
+    assert json.loads((tmp_path / "figure-02.json").read_text())["protocol"]["draws"] == [1]
+    with open(tmp_path / "figure-02.csv", newline="") as new, open(table, newline="") as old:
+        known = {row["id"]: row for row in csv.DictReader(old)}
+        rows = list(csv.DictReader(new))
+    assert len(rows) == sum(row["part"] == "haar" for row in known.values())
+    for row in rows:
+        assert row["draws"] == "1"
+        assert row["msw2"] == known[row["id"]]["msw2"]
 
 
 def test_figures_with_trials_are_known():

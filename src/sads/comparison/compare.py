@@ -259,7 +259,8 @@ def _notes(a: Geometry, b: Geometry) -> tuple[str, ...]:
     notes = [f"Made differently: {name} {x} against {y}." for name, x, y in plans if x != y]
     if a.plan.network == b.plan.network and a.plan.fingerprint != b.plan.fingerprint:
         notes.append("Their networks have one name but other parameters or initial values.")
-    if not (a.exact or b.exact) and a.plan.seed == b.plan.seed:
+    drawn_alike = (a.plan.seed, a.plan.draws) == (b.plan.seed, b.plan.draws)
+    if not (a.exact or b.exact) and drawn_alike:
         notes.append(
             f"Both come from seed {a.plan.seed}: errors that they share cancel, which the test "
             "allows for, but neither is an independent repetition of the other."
