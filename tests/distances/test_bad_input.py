@@ -53,7 +53,7 @@ def test_samples(distance: Callable, x: np.ndarray, y: np.ndarray, message: str)
         ({"projections": 0}, "projections must be at least 1, got 0"),
         ({"chunk": 0}, "chunk must be at least 1, got 0"),
         ({"threads": 0}, "threads must be at least 1, got 0"),
-        ({"generator": -1}, "the seed must be at least 0, got -1"),
+        ({"generator": -1}, "a seed is a whole number from 0 to .*, got -1"),
     ],
 )
 def test_options_of_sliced(options: dict, message: str) -> None:
@@ -68,7 +68,7 @@ def test_options_of_sliced(options: dict, message: str) -> None:
         ({"candidates": np.zeros((1, 3))}, "row 0 of candidates is zero"),
         ({"restarts": -1}, "restarts must be at least 0, got -1"),
         ({"permutations": 0}, "permutations must be at least 1, got 0"),
-        ({"generator": -1}, "the seed must be at least 0, got -1"),
+        ({"generator": -1}, "a seed is a whole number from 0 to .*, got -1"),
     ],
 )
 def test_options_of_max_sliced(options: dict, message: str) -> None:
