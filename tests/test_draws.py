@@ -19,8 +19,10 @@ from sads.errors import ArtefactError
 from sads.geometry import load_geometry
 from sads.sweep import Trial, run_sweep
 from sads.sweep.layout import Layout
+from sads.sweep.plan import plan_trials
 from sads.sweep.result import TrialResult
-from sads.sweep.start import dry_run
+from sads.sweep.specification import load_specification
+from sads.sweep.start import _pending
 from sads.sweep.store import read_facts, read_rows
 from sads.sweep.summary import sentences
 from sads.sweep.table import write_csv
@@ -109,7 +111,8 @@ def test_an_old_sweep_keeps_its_results_and_begins_the_rest_anew(old: Path) -> N
     _, before = read_rows(out)
     assert {row["draws"] for row in before} == {1}
     (done,) = (row for row in before if row["status"] == "done")
-    assert len(dry_run(spec, out)[0]) == 1
+    (pending,) = _pending(Layout(out), plan_trials(load_specification(spec)))
+    assert pending.trial.draws == DRAWS
     assert run_sweep(spec, out, engine=InProcess()) == {"done": 2}
     facts, after = read_rows(out)
     kept, new = sorted(after, key=lambda row: row["draws"])

@@ -14,8 +14,8 @@ from torch import nn
 
 import sads
 from sads.alignment import make_rotation
-from sads.api import diagnose, estimate_geometry, network
-from sads.data import Selection, rank_one, sphere
+from sads.api import diagnose, estimate_geometry, network, train
+from sads.data import Dataset, Selection, rank_one, sphere
 from sads.diffusion import sample_chunks
 from sads.distances import max_sliced_wasserstein, sliced_wasserstein
 from sads.errors import InputError
@@ -119,6 +119,7 @@ def test_random_arguments_take_seeds_and_generators_of_both_kinds(kind: str) -> 
         assert not np.array_equal(draw(given()), draw(np.random.default_rng(4)))
 
 
+SAMPLES = Dataset(np.zeros((2, 1, 4, 4), np.float32), "zeros")
 SEEDED: list[Callable[[Any], object]] = [
     lambda seed: sliced_wasserstein(np.eye(3), np.eye(3), generator=seed),
     lambda seed: max_sliced_wasserstein(np.eye(4), np.eye(4), generator=seed),
@@ -128,6 +129,7 @@ SEEDED: list[Callable[[Any], object]] = [
     lambda seed: Selection(count=2, seed=seed),
     lambda seed: network("linear").member(seed),
     lambda seed: network("mlp", shape="1x4x4").factory().reset(seed),
+    lambda seed: train("mlp", SAMPLES, shape="1x4x4", iterations=1, seed=seed),
     lambda seed: estimate_geometry("mlp", shape="1x4x4", networks=16, seed=seed),
     lambda seed: diagnose("mlp", shape="1x4x4", networks=16, seed=seed),
 ]

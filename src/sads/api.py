@@ -34,7 +34,7 @@ from .doctor import Diagnosis
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .networks import ScoreFamily
-from .randomness import Random
+from .randomness import Random, as_seed
 from .ranking import Ranking, check_families, rank_families
 from .schedule import Schedule
 from .specs import parse_dataset, parse_network, parse_probe, parse_shape
@@ -170,6 +170,7 @@ def train(
     )
     defaults = asdict(family.training)
     chosen = {name: value for name, value in settings.items() if value is not None}
+    chosen["seed"] = as_seed(chosen.get("seed", 0))
     try:
         protocol = Settings(**(defaults | chosen))
     except ValidationError as error:

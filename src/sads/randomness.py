@@ -42,7 +42,11 @@ def checked_seed(seed: int) -> int:
 
 
 def sequence(seed: int, purpose: str, *keys: int) -> np.random.SeedSequence:
-    """The seed sequence of a purpose; `keys` number its parts, batches for example."""
+    """The seed sequence of a purpose; `keys` number its parts, batches for example.
+
+    A purpose always has the same number of keys, each below 2^32: a sequence does not tell a key
+    from the upper half of a large seed.
+    """
     digest = hashlib.sha256(f"sads draws {DRAWS}: {purpose}".encode()).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()
     return np.random.SeedSequence([*words, checked_seed(seed)], spawn_key=keys)
