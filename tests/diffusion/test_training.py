@@ -13,6 +13,7 @@ from sads.diffusion.checkpoint import FILE, Run
 from sads.diffusion.training import _step
 from sads.errors import ArtefactError, InputError
 from sads.networks import MLP, Linear, ScoreFamily, UNet
+from sads.randomness import torch_stream
 from sads.schedule import Schedule
 
 FAMILY = ScoreFamily(partial(MLP, (6,), width=16, depth=2), (6,), Schedule("linear", 50), "small")
@@ -31,7 +32,7 @@ def test_is_the_plain_loop_of_the_paper(accumulate):
     found = train(FAMILY, SAMPLES, settings)
     network = initial_network(FAMILY, settings.seed)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-    generator = torch.Generator().manual_seed(settings.seed)
+    generator = torch_stream(settings.seed, "batches and noise of a training")
     abar = torch.cumprod(1 - torch.linspace(0.1 / 50, 20 / 50, 50, dtype=torch.float64), 0)
     queue: list[int] = []
     losses = []
