@@ -130,6 +130,11 @@ class Source:
         readout, a = self.plan.readout, readings.a
         if readout.constant or a is None or not bool(a.any()):
             return
+        if not bool(torch.isfinite(a).all()):
+            raise NetworkError(
+                f"{self.plan.network} returned NaN or infinity: check its initial scale, or leave "
+                "out timesteps where it fails"
+            )
         if readout.floor:
             flat, own = a.double().flatten(1), x.to(a.device).double().flatten(1)
             ratio = (flat * own).sum(1) / own.square().sum(1)
