@@ -1,12 +1,14 @@
 """Files that are whole or not there, and directories with one writer.
 
 A file is written beside its place, flushed to disk and renamed, so a reader sees the old one or the
-new one, never a part.
+new one, never a part. Symbolic links are followed: the file they name is replaced and the link
+stays. What is not a regular file (a device, a pipe, a directory) is never replaced.
 """
 
 import fcntl
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,24 +22,57 @@ if TYPE_CHECKING:
     import numpy as np
 
 ARTEFACT = "sads-unfinished"
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
 
 class BusyError(ArtefactError):
     """A directory that another process is writing to."""
 
 
+def file_target(path: Path) -> Path:
+    """The file to write for a path: itself, or what a symbolic link names, there already or not.
+
+    Called at the start of a command it finds a place that cannot be written before the work.
+
+    Raises:
+        ArtefactError: if something else than a regular file is there, or no directory for it.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:  # a new file, or a link to one
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise ArtefactError(f"cannot write {path}: {reason(error)}") from error
+    if not stat.S_ISREG(mode):
+        kind = next((words for is_kind, words in _KINDS if is_kind(mode)), "something else")
+        raise ArtefactError(f"cannot write {path}: it is {kind}, expected a file or nothing there")
+    if not target.parent.is_dir():
+        raise ArtefactError(f"cannot write {path}: there is no directory {target.parent}")
+    if not os.access(target.parent, os.W_OK):
+        raise ArtefactError(f"cannot write {path}: Permission denied; choose another place")
+    return target
+
+
 def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
-    """Call `write(temporary path)`, flush to disk, rename to `path`.
+    """Call `write(temporary path)`, flush to disk, rename to the file that `path` names.
 
     Raises:
         ArtefactError: if that fails; the old file stays and nothing else is left behind.
     """
-    temporary = path.with_name(f".{path.stem}.{ARTEFACT}.{os.getpid()}.tmp")
+    target = file_target(path)
+    temporary = target.with_name(f".{target.stem}.{ARTEFACT}.{os.getpid()}.tmp")
     try:
         write(temporary)
         flush(temporary)
-        os.replace(temporary, path)
-        flush(path.parent)
+        os.replace(temporary, target)
+        flush(target.parent)
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
         raise ArtefactError(
@@ -68,7 +103,7 @@ def writing(directory: Path) -> Iterator[None]:
     """Make the directory, show that it can be written, and keep other writers out."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        lock = open(directory / ".lock", "w")  # noqa: SIM115 - held until the block ends
+        lock = open(file_target(directory / ".lock"), "w")  # noqa: SIM115 - held to the end
     except OSError as error:
         raise ArtefactError(f"cannot write to {directory}: {reason(error)}") from error
     with lock:

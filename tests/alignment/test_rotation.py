@@ -200,7 +200,7 @@ def test_damaged_rotations_are_refused(tmp_path):
     with pytest.raises(ArtefactError, match=r"checksum"):
         sads.load_rotation(tmp_path)
     save_file({"matrix": turn.matrix}, tmp_path / FILE)
-    with pytest.raises(ArtefactError, match=r"foreign"):
+    with pytest.raises(ArtefactError, match=r"not a rotation"):
         sads.load_rotation(tmp_path)
 
 

@@ -71,11 +71,11 @@ def test_a_spoilt_file_is_computed_again(place, computed, spoil):
 
 
 def test_a_directory_that_cannot_be_written_to(place, computed, monkeypatch):
-    def refuse(path, write):
+    def refuse(*given):
         raise ArtefactError("read-only")
 
     (place / spectra.FILE).unlink()
-    monkeypatch.setattr(spectra, "atomic_write", refuse)
+    monkeypatch.setattr(spectra, "write_sealed", refuse)
     assert load_geometry(place).spectrum().bands
     assert not (place / spectra.FILE).exists()
 

@@ -1,29 +1,26 @@
-"""Rotations on disk: one safetensors file, the matrix with a header and a checksum."""
+"""Rotations on disk: one safetensors file, the matrix with a header under one checksum."""
 
+import math
 from pathlib import Path
 
-from pydantic import ValidationError
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+import torch
+from torch import Tensor
 
 from ..errors import ArtefactError
-from ..storage import atomic_write, checksum, reason, write_bytes, writing
+from ..sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+from ..storage import writing
 from .rotation import Origin, Rotation
 
 FILE = "rotation.safetensors"
-FORMAT = "sads.rotation/1"
+FORMAT, UNSEALED = "sads.rotation/2", "sads.rotation/1"
+LONGER = 1e-3  # by how much a row of a rotation may miss the length of one
 
 
 def write_rotation(directory: Path, rotation: Rotation) -> None:
     """Write into a directory that this process already holds (`storage.writing`)."""
-    matrix = rotation.matrix.detach().cpu().contiguous()
-    header = {
-        "format": FORMAT,
-        "origin": rotation.origin.model_dump_json(),
-        "checksum": checksum({"matrix": matrix.numpy()}),
-    }
-    content = save({"matrix": matrix}, metadata=header)
-    atomic_write(directory / FILE, write_bytes(content))
+    tensors = {"matrix": rotation.matrix.detach().cpu().contiguous()}
+    header = {"origin": rotation.origin.model_dump_json()}
+    write_sealed(directory / FILE, FORMAT, header, tensors, framework="pt")
 
 
 def save_rotation(rotation: Rotation, directory: str | Path) -> None:
@@ -41,20 +38,22 @@ def load_rotation(directory: str | Path) -> Rotation:
     path = Path(directory) / FILE
     if not path.is_file():
         raise ArtefactError(f"no rotation in {directory}: expected {FILE} (sads rotate makes one)")
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
-            if header.get("format") != FORMAT:
-                found = header.get("format", "a foreign safetensors file")
-                raise ArtefactError(f"{path} is {found}, expected {FORMAT}")
-            matrix = file.get_tensor("matrix")
-        origin = Origin.model_validate_json(header["origin"])
-    except (OSError, SafetensorError) as error:
-        raise ArtefactError(
-            f"{path} is truncated or not a safetensors file ({reason(error)}): make it again"
-        ) from error
-    except (ValidationError, KeyError) as error:
-        raise ArtefactError(f"{path} has an unreadable header: {reason(error)}") from error
-    if checksum({"matrix": matrix.numpy()}) != header.get("checksum"):
-        raise ArtefactError(f"{path} is corrupt: its checksum does not match; make it again")
+    stored = read_sealed(path, FORMAT, unsealed=UNSEALED, framework="pt")
+    with sensible(path):
+        origin = Origin.model_validate(parse_json(stored.metadata["origin"]))
+        matrix = stored.tensors["matrix"]
+        _check(origin, matrix)
     return Rotation(matrix, origin)
+
+
+def _check(origin: Origin, matrix: Tensor) -> None:
+    size = check_shape(origin.shape)
+    floating = matrix.dtype in (torch.float32, torch.float64)
+    expect(matrix.shape == (size, size) and floating, f"a matrix of {size} x {size} floats")
+    lengths = matrix.double().norm(dim=1)
+    expect(bool(((lengths - 1).abs() <= LONGER).all()), "an orthogonal matrix")
+    expect(origin.rank is None or 1 <= origin.rank <= size, f"a rank of 1 to {size}")
+    expect(origin.seed is None or origin.seed >= 0, "a seed from 0 on")
+    expect(min(origin.repeated) >= 0, "numbers of repeated directions from 0 on")
+    for alpha in (origin.alpha, origin.alpha_before):
+        expect(alpha is None or math.isfinite(alpha), "a finite alpha")

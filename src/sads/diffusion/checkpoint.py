@@ -1,19 +1,17 @@
 """A training on disk: one safetensors file with everything that decides the next step.
 
 Tensors: the parameters and buffers, Adam's two moments, the generator's state, the order of the
-running epoch, the losses. The header holds the protocol, the progress and a checksum. No pickle.
+running epoch, the losses. The header holds the protocol and the progress, and one checksum covers
+everything (`sads.sealed`). No pickle.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Int
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from ..alignment import Rotation, load_rotation
@@ -22,10 +20,10 @@ from ..errors import ArtefactError
 from ..networks import ScoreFamily
 from ..randomness import torch_stream
 from ..schedule import Schedule
-from ..storage import atomic_write, checksum, reason, write_bytes
+from ..sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 
 FILE = "training.safetensors"
-FORMAT = "sads.training/1"
+FORMAT, UNSEALED = "sads.training/2", "sads.training/1"
 
 
 class Settings(BaseModel):
@@ -59,7 +57,7 @@ class Settings(BaseModel):
 class Header(BaseModel):
     """What a stored training says of itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     network: str
     fingerprint: str
@@ -69,10 +67,10 @@ class Header(BaseModel):
     settings: Settings
     data: str
     rotation: str | None = None
-    step: int
-    cursor: int
-    seconds: float
-    draws: int = 1  # older than the field
+    step: int = Field(ge=0)
+    cursor: int = Field(ge=0)
+    seconds: float = Field(ge=0)
+    draws: int = Field(default=1, ge=1)  # older than the field
 
 
 @dataclass
@@ -126,8 +124,8 @@ def write_run(
         seconds=run.seconds,
         draws=DRAWS,
     )
-    metadata = {"format": FORMAT, "header": header.model_dump_json(), "checksum": _digest(plain)}
-    atomic_write(directory / FILE, write_bytes(save(plain, metadata=metadata)))
+    metadata = {"header": header.model_dump_json()}
+    write_sealed(directory / FILE, FORMAT, metadata, plain, framework="pt")
 
 
 def _moments(optimiser: torch.optim.Optimizer) -> list[dict[str, Any]]:
@@ -178,24 +176,31 @@ def read_training(directory: Path) -> tuple[Header, dict[str, Tensor]]:
     path = directory / FILE
     if not path.is_file():
         raise ArtefactError(f"no training in {directory}: expected {FILE} (sads train makes one)")
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != FORMAT:
-                found = metadata.get("format", "a foreign safetensors file")
-                raise ArtefactError(f"{path} is {found}, expected {FORMAT}")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = Header.model_validate_json(metadata["header"])
-    except (OSError, SafetensorError) as error:
-        raise ArtefactError(
-            f"{path} is truncated or not a safetensors file ({reason(error)}): delete it and train "
-            "again"
-        ) from error
-    except (ValidationError, KeyError) as error:
-        raise ArtefactError(f"{path} has an unreadable header: {reason(error)}") from error
-    if _digest(tensors) != metadata.get("checksum"):
-        raise ArtefactError(f"{path} is corrupt: its checksum does not match; train again")
-    return header, tensors
+    stored = read_sealed(path, FORMAT, unsealed=UNSEALED, framework="pt")
+    with sensible(path):
+        header = Header.model_validate(parse_json(stored.metadata["header"]))
+        _check(header, stored.tensors)
+    return header, stored.tensors
+
+
+def _check(header: Header, tensors: dict[str, Tensor]) -> None:
+    """Refuse what no training can have stored; inside `sensible`."""
+    check_shape(header.shape)
+    stored_schedule(header)
+    losses, order = tensors["losses"], tensors["order"]
+    expect(losses.shape == (header.step,), f"{header.step} losses, one for each step")
+    expect(bool(losses.isfinite().all()), "finite losses")
+    expect(order.ndim == 1 and order.dtype == torch.int64, "the order of an epoch")
+    expect(torch.equal(order.sort().values, torch.arange(len(order))), "each sample once an epoch")
+    expect(header.cursor <= len(order), f"a place within the epoch of {len(order)} samples")
+    for name, moment in tensors.items():
+        if name.startswith(("exp_avg.", "exp_avg_sq.")):
+            parameter = tensors[f"network.{name.partition('.')[2]}"]
+            expect(moment.shape == parameter.shape, f"{name} of the parameter's shape")
+            expect(bool(moment.isfinite().all()), f"finite {name}")
+            expect(bool(parameter.isfinite().all()), "finite parameters")
+        if name.startswith("exp_avg_sq."):
+            expect(bool((moment >= 0).all()), f"{name} from 0 on")
 
 
 def load_parameters(network: nn.Module, tensors: dict[str, Tensor], directory: Path) -> None:
@@ -254,7 +259,3 @@ def _refuse_other(
             f"{directory} is {header.step:,} steps far, past the {fresh.settings.iterations:,} "
             "asked for: choose another --out or more --iterations"
         )
-
-
-def _digest(tensors: dict[str, Tensor]) -> str:
-    return checksum({name: np.asarray(value) for name, value in tensors.items()})

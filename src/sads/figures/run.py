@@ -68,7 +68,7 @@ def _keep_larger(key: str, request: Request) -> None:
     try:
         scale = json.loads(path.read_bytes())["protocol"]["scale"]
         larger = SCALES.index(scale) > SCALES.index(request.scale)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return  # there is none, or nothing that we made
     if larger:
         raise InputError(

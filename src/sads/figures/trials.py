@@ -6,20 +6,21 @@ made one after the other and nothing is computed twice.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from ..api import estimate_geometry
 from ..draws import DRAWS
-from ..errors import SadsError
+from ..errors import ArtefactError, SadsError
+from ..sealed import seal_json, unseal_json
 from ..storage import atomic_write, write_bytes
 from ..sweep import Specification, run_sweep
 from ..sweep.driver import Progress
 from ..sweep.engines import make_engine
-from ..sweep.layout import Layout
+from ..sweep.layout import Layout, read_published
 from ..sweep.store import DONE, read_rows
 from ..sweep.summary import span
 from .data import Request
@@ -109,12 +110,13 @@ def remembered(
     """What was computed before in the same way, or else what is computed now, kept as JSON."""
     way = json.loads(json.dumps({**about, "draws": DRAWS}))
     if path.is_file():
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if kept.get("about") == way:
-            return kept["found"]
+        with suppress(ArtefactError):  # what is damaged is computed again
+            kept = unseal_json(path.read_bytes(), path)
+            if kept.get("about") == way and isinstance(kept.get("found"), dict):
+                return kept["found"]
     found = compute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, write_bytes(json.dumps({"about": way, "found": found}).encode()))
+    atomic_write(path, write_bytes(seal_json({"about": way, "found": found})))
     return found
 
 
@@ -122,5 +124,4 @@ def samples_of(request: Request, folder: str, row: Mapping[str, Any]) -> np.ndar
     """The samples that a trial kept; None if its result was taken over from a table."""
     if row["artefact"] is None:
         return None
-    path = Layout(request.work(folder, row["part"])).artefact(row["artefact"])
-    return load_file(Path(path))["samples"]
+    return read_published(Layout(request.work(folder, row["part"])), row["artefact"])["samples"]

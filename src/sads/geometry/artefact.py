@@ -1,42 +1,51 @@
 """Geometries on disk: one safetensors file that is at once the result and the checkpoint.
 
-The header holds the plan, the progress and a checksum, the body the packed sums of all folds.
-Nothing is pickled.
+The header holds the plan and the progress, the body the packed sums of all folds, and one checksum
+covers both (`sads.sealed`). Nothing is pickled.
 """
 
-import json
+import math
 from pathlib import Path
 
-from pydantic import ValidationError
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
+from ..directions import FOLDS
+from ..directions.structure import KINDS
 from ..errors import ArtefactError
-from ..storage import atomic_write, checksum, reason, write_bytes
-from .plan import Plan
+from ..schedule import WEIGHTINGS, Schedule
+from ..sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+from .plan import ESTIMATORS, Plan, timestep_range
+from .readout import READOUTS, ReadOut
 from .state import State, packed_size
 
 FILE = "geometry.safetensors"
-FORMAT = "sads.geometry/1"
+FORMAT, UNSEALED = "sads.geometry/2", "sads.geometry/1"
+MOST_STEPS = 10**6  # noise levels; a header that says more is not believed
+
+
+class Progress(BaseModel):
+    """How far the estimate has come; see `State`."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    batches: int = Field(ge=0)
+    next_check: int = Field(ge=0)
+    seconds: float = Field(ge=0)
+    finished: bool
 
 
 def write_state(directory: Path, plan: Plan, state: State) -> None:
     """Write atomically; on failure the old file stays and nothing else is left behind."""
+    progress = Progress(
+        batches=state.batches,
+        next_check=state.next_check,
+        seconds=state.seconds,
+        finished=state.finished,
+    )
+    header = {"plan": plan.model_dump_json(), "progress": progress.model_dump_json()}
     tensors = {"sums": state.sums, "counts": state.counts}
-    progress = {
-        "batches": state.batches,
-        "next_check": state.next_check,
-        "seconds": state.seconds,
-        "finished": state.finished,
-    }
-    header = {
-        "format": FORMAT,
-        "plan": plan.model_dump_json(),
-        "progress": json.dumps(progress),
-        "checksum": checksum(tensors),
-    }
-    # The library's own file writer leaves temporary files behind when it is killed.
-    atomic_write(directory / FILE, write_bytes(save(tensors, metadata=header)))
+    write_sealed(directory / FILE, FORMAT, header, tensors)
 
 
 def read_state(directory: Path) -> tuple[Plan, State]:
@@ -48,36 +57,50 @@ def read_state(directory: Path) -> tuple[Plan, State]:
     path = directory / FILE
     if not path.is_file():
         raise ArtefactError(f"no geometry in {directory}: expected {FILE} (make one with --out)")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            _check_format(header, path)
-            tensors = {name: file.get_tensor(name) for name in ("sums", "counts")}
-    except (OSError, SafetensorError) as error:
-        raise ArtefactError(
-            f"{path} is truncated or not a safetensors file ({reason(error)}): "
-            "delete it and run the command again"
-        ) from error
-    if checksum(tensors) != header["checksum"]:
-        raise ArtefactError(f"{path} is corrupt: its checksum does not match; make it again")
-    try:
-        plan = Plan.model_validate_json(header["plan"])
-        state = State(tensors["sums"], tensors["counts"], **json.loads(header["progress"]))
-    except (ValidationError, ValueError, TypeError, KeyError) as error:
-        raise ArtefactError(f"{path} has an unreadable header: {reason(error)}") from error
-    expected = (len(state.counts), packed_size(plan.readout.structure.rows))
-    if state.sums.shape != expected:
-        raise ArtefactError(
-            f"{path} is corrupt: expected sums of shape {expected}, got {state.sums.shape}; "
-            "make it again"
-        )
+    stored = read_sealed(path, FORMAT, unsealed=UNSEALED)
+    with sensible(path):
+        plan = Plan.model_validate(parse_json(stored.metadata["plan"]))
+        progress = Progress.model_validate(parse_json(stored.metadata["progress"]))
+        state = State(stored.tensors["sums"], stored.tensors["counts"], **progress.model_dump())
+        check_plan(plan)
+        _check_state(plan, state)
     return plan, state
 
 
-def _check_format(header: dict[str, str], path: Path) -> None:
-    found = header.get("format", "")
-    if found == FORMAT and {"plan", "progress", "checksum"} <= header.keys():
-        return
-    if found.startswith("sads.geometry/"):
-        raise ArtefactError(f"{path} has format {found}, this version reads {FORMAT}: upgrade sads")
-    raise ArtefactError(f"{path} is a safetensors file, but not a geometry made by sads")
+def check_plan(plan: Plan) -> None:
+    """Refuse a stored plan that no estimate can have; inside `sensible`."""
+    size = check_shape(plan.shape)
+    expect(plan.steps <= MOST_STEPS, f"at most {MOST_STEPS:,} noise levels, got {plan.steps:,}")
+    timestep_range(plan.timesteps, Schedule(plan.schedule, plan.steps))
+    expect(plan.weighting in WEIGHTINGS, f"a weighting, got {plan.weighting!r}")
+    estimators = (*ESTIMATORS, "closed form")
+    expect(plan.estimator in estimators, f"an estimator, got {plan.estimator!r}")
+    expect(plan.seed >= 0 and plan.batch >= 1, "a seed from 0 and a batch from 1 on")
+    expect(0 < plan.scale < math.inf, f"a positive scale, got {plan.scale}")
+    expect(math.prod(plan.readout.shape) == size, f"a read-out of {size} values")
+    _check_readout(plan.readout)
+    if plan.precision is not None:
+        features = plan.precision.features
+        expect(features in ("float32", "float64"), f"a precision, got {features!r}")
+
+
+def _check_readout(readout: ReadOut) -> None:
+    expect(readout.kind in READOUTS, f"a kind of read-out, got {readout.kind!r}")
+    expect(readout.arrangement in (None, *KINDS), f"a structure, got {readout.arrangement!r}")
+    sides = (readout.width, readout.patch, *readout.kernel)
+    expect(min(sides) >= 1, "a width, a patch and a kernel from 1 on")
+    for name in ("weight_variance", "bias_variance", "floor"):
+        value = getattr(readout, name)
+        expect(0 <= value < math.inf, f"{name} from 0 on, got {value}")
+
+
+def _check_state(plan: Plan, state: State) -> None:
+    folds = 1 if plan.estimator == "closed form" else FOLDS
+    shape = (folds, packed_size(plan.readout.structure.rows))
+    found = (state.sums.shape, state.sums.dtype)
+    expect(found == (shape, np.float64), f"sums of shape {shape} in float64, got {found}")
+    counts = state.counts
+    expect(counts.shape == (folds,) and counts.dtype == np.int64, f"{folds} counts in int64")
+    expect(counts.min() >= 0, "counts from 0 on")
+    expect(state.batches <= state.networks, f"at most {state.networks} batches, of one each")
+    expect(np.isfinite(state.sums).all(), "finite sums")

@@ -33,6 +33,8 @@ from torch import Tensor, nn
 from ..directions import Structure
 from ..networks import ScoreNetwork
 
+READOUTS = ("convolution", "tokens", "dense", "random", "sampled")
+
 
 @dataclass(frozen=True)
 class ReadOut:

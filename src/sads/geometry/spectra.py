@@ -11,17 +11,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from ..directions import Band, Spectrum
 from ..errors import ArtefactError
-from ..storage import atomic_write, checksum, write_bytes
+from ..sealed import parse_json, read_sealed, sensible, write_sealed
+from ..storage import checksum
 from .plan import Plan
 from .state import State
 
 FILE = "spectrum.safetensors"
-FORMAT = "sads.spectrum/1"
+FORMAT = "sads.spectrum/2"
 KEPT_FROM = 1024  # rows of the factor
 ARRAYS = ("factor_values", "factor_errors", "factor_vectors")
 
@@ -39,14 +38,14 @@ def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:
     if not path.is_file():
         return None
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in ARRAYS}
-        if header["of"] != digest_of(plan, state) or header["checksum"] != checksum(arrays):
-            return None
-        bands = tuple(Band(**band) for band in json.loads(header["bands"]))
-        return Spectrum(plan.readout.structure, **arrays, bands=bands)
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError):
+        stored = read_sealed(path, FORMAT)
+        with sensible(path):
+            if stored.metadata["of"] != digest_of(plan, state):
+                return None
+            arrays = {name: stored.tensors[name] for name in ARRAYS}
+            bands = tuple(Band(**band) for band in parse_json(stored.metadata["bands"]))
+            return Spectrum(plan.readout.structure, **arrays, bands=bands)
+    except ArtefactError:
         return None  # it can be computed again
 
 
@@ -54,12 +53,10 @@ def write_spectrum(directory: Path, plan: Plan, state: State, spectrum: Spectrum
     """Keep a spectrum, where the directory can be written to."""
     arrays = {name: np.ascontiguousarray(getattr(spectrum, name)) for name in ARRAYS}
     header = {
-        "format": FORMAT,
         "of": digest_of(plan, state),
         "bands": json.dumps([asdict(band) for band in spectrum.bands]),
-        "checksum": checksum(arrays),
     }
     try:
-        atomic_write(directory / FILE, write_bytes(save(arrays, metadata=header)))
+        write_sealed(directory / FILE, FORMAT, header, arrays)
     except ArtefactError:
         return  # of somebody else, or a full disk: the spectrum is known all the same

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load
 
-from ..errors import InputError
+from ..errors import ArtefactError, InputError
 from ..sweep.content import geometry_digest
-from ..sweep.layout import Layout
+from ..sweep.layout import Layout, read_published
 from ..sweep.means import mean_and_error
 from ..sweep.statistics import correlate
 from ..sweep.store import DONE, PENDING, read_rows
@@ -142,8 +140,8 @@ def _samples(layout: Layout, row: Row) -> str | None:
     if not row["artefact"]:
         return None
     try:
-        samples = load(layout.artefact(row["artefact"]).read_bytes())["samples"]
-    except (OSError, SafetensorError, KeyError):
+        samples = read_published(layout, row["artefact"])["samples"]
+    except (ArtefactError, KeyError):
         return None
     return samples_picture(samples[:SHOWN]) if samples.ndim == 4 else None
 

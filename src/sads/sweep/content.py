@@ -12,10 +12,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-
-from ..errors import ArtefactError, InputError
-from ..storage import reason
+from ..errors import InputError
+from ..sealed import parse_json, read_sealed, sensible
 
 #: Fields of a trial that may name a path.
 FIELDS = ("network", "data", "rotation", "geometry")
@@ -131,13 +129,10 @@ def _files_digest(path: Path, signature: tuple[tuple[str, int, int], ...]) -> st
 @lru_cache(maxsize=256)
 def _artefact_digest(path: Path, header: str, changed: int) -> str:
     """Of the values and what they mean; not of how long they took, nor on which machine."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-        meaning = json.loads(metadata[header])
-        values = metadata["checksum"]
-    except (OSError, SafetensorError, ValueError, KeyError) as error:
-        raise ArtefactError(f"{path} cannot be read ({reason(error)}): make it again") from error
+    form = f"sads.{path.stem}"
+    stored = read_sealed(path, f"{form}/2", unsealed=f"{form}/1")
+    with sensible(path):
+        meaning = dict(parse_json(stored.metadata[header]))
     kept = {key: value for key, value in meaning.items() if key not in _ASIDE}
-    text = json.dumps([kept, values], sort_keys=True)
+    text = json.dumps([kept, stored.values], sort_keys=True)
     return f"sha256-{hashlib.sha256(text.encode()).hexdigest()[:32]}"

@@ -7,12 +7,17 @@ work/ID/                 checkpoints of an unfinished trial; removed when it is 
 workers.log              what local workers say on standard error
 """
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import ArtefactError
 from ..storage import flush, reason
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,25 @@ def publish(content: bytes, work: Path, place: Path) -> None:
         os.replace(temporary, place)
     except OSError as error:
         raise ArtefactError(f"cannot write {place}: {reason(error)}; free some space") from error
+
+
+def read_published(layout: Layout, digest: str) -> "dict[str, np.ndarray]":
+    """The tensors in an artefact of a sweep, verified by its name.
+
+    Raises:
+        ArtefactError: if it is not there or damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    path = layout.artefact(digest)
+    try:
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise ArtefactError(f"{path} is corrupt: its content has another digest than its name")
+        return load(content)
+    except (OSError, SafetensorError) as error:
+        raise ArtefactError(f"cannot read {path}: {reason(error)}") from error
 
 
 def settle(layout: Layout) -> None:

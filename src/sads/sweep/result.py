@@ -1,17 +1,26 @@
-"""What passes between driver and workers, as JSON: a job there, an outcome back."""
+"""What passes between driver and workers, as JSON: a job there, an outcome back.
 
+A finished result is also a file, with a checksum; see `sads.sealed`.
+"""
+
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from ..errors import ArtefactError
+from ..sealed import expect, seal_json, sensible, unseal_json
+from ..storage import reason
 from .trial import Trial
 
 Kind = Literal["final", "passing", "disk", "setup"]
+Distance = Annotated[float, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Job(_Message):
@@ -46,23 +55,23 @@ class Metrics(_Message):
     `loss` is the mean over the last tenth of the training. `w2_direction` is for rank-one data.
     """
 
-    sw2: float
-    standard_error: float | None
-    msw2: float
-    msw2_optimised: float
-    msw2_null: float
-    p_value: float
-    projections: int
-    w2_direction: float | None
-    loss: float
+    sw2: Distance
+    standard_error: Distance | None
+    msw2: Distance
+    msw2_optimised: Distance
+    msw2_null: Distance
+    p_value: float = Field(ge=0, le=1)
+    projections: int = Field(ge=1)
+    w2_direction: Distance | None
+    loss: float = Field(ge=0)
 
 
 class Timings(_Message):
     """Seconds spent on each part, over all attempts that the result builds on."""
 
-    train_seconds: float
-    sample_seconds: float
-    distance_seconds: float
+    train_seconds: Seconds
+    sample_seconds: Seconds
+    distance_seconds: Seconds
 
     @property
     def seconds(self) -> float:
@@ -74,9 +83,15 @@ class Provenance(_Message):
 
     host: str
     device: str
-    threads: int
+    threads: int = Field(ge=1)
     finished: str
     versions: dict[str, str]
+
+    @field_validator("finished")
+    @classmethod
+    def _is_a_time(cls, finished: str) -> str:
+        datetime.fromisoformat(finished)
+        return finished
 
 
 class TrialResult(_Message):
@@ -88,8 +103,29 @@ class TrialResult(_Message):
     timings: Timings
     provenance: Provenance
     code: str
-    artefact: str | None
-    attempt: int
+    artefact: str | None = Field(pattern="^[0-9a-f]{64}$")
+    attempt: int = Field(ge=1)
+
+    def sealed(self) -> bytes:
+        """The content of its file."""
+        return seal_json(self.model_dump(mode="json"))
+
+
+def read_result(path: Path) -> TrialResult:
+    """The result in a file that is named by its trial.
+
+    Raises:
+        ArtefactError: if it is not there, damaged or of another trial.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ArtefactError(f"cannot read {path}: {reason(error)}") from error
+    content = unseal_json(raw, path)
+    with sensible(path):
+        result = TrialResult.model_validate(content)
+        expect(result.id == path.stem, f"a result of the trial {path.stem}, got {result.id}")
+    return result
 
 
 class Failure(_Message):

@@ -13,23 +13,33 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import save
 from threadpoolctl import threadpool_limits
 
 from ..draws import DRAWS
 from ..errors import ArtefactError, InputError, SadsError, brief
+from ..sealed import expect, read_sealed, sensible, write_sealed
 from ..storage import BusyError, atomic_write, write_bytes, writing
 from .data import dataset
 from .layout import Layout, publish
-from .result import Failure, Job, Kind, Metrics, Outcome, Provenance, Timings, TrialResult
+from .result import (
+    Failure,
+    Job,
+    Kind,
+    Metrics,
+    Outcome,
+    Provenance,
+    Timings,
+    TrialResult,
+    read_result,
+)
 from .trial import Trial
 from .version import code_version
 
@@ -40,6 +50,7 @@ CHECKPOINT_SECONDS = 60.0
 KEPT_SAMPLES = 256  # in the artefact: enough to look at
 WAIT_SECONDS = 0.5  # between looks at the lock of another worker
 SAMPLES = "samples.safetensors"
+SAMPLES_FORMAT = "sads.samples/1"
 
 
 class SetupError(SadsError):
@@ -82,22 +93,22 @@ def _run(job: Job) -> TrialResult:
     trial = _checked(job, layout)
     work = layout.work(job.id)
     with _held(work):
-        if layout.result(job.id).is_file():
-            return TrialResult.model_validate_json(layout.result(job.id).read_bytes())
+        with suppress(ArtefactError):  # none yet, or a damaged one, which is replaced
+            return read_result(layout.result(job.id))
         _begin(job, work)
         with limited_threads(job.threads):
             result = _computed(job, trial, work)
-        publish(result.model_dump_json().encode(), work, layout.result(job.id))
+        publish(result.sealed(), work, layout.result(job.id))
         return result
 
 
 def _begin(job: Job, work: Path) -> None:
     """Go on from checkpoints only if the same code made them, in the same way."""
-    stamp, own = work / "made-by.txt", f"{job.code}, {job.device}, {job.threads} threads"
-    if stamp.is_file() and stamp.read_text() == own:
+    stamp, own = work / "made-by.txt", f"{job.code}, {job.device}, {job.threads} threads".encode()
+    if stamp.is_file() and stamp.read_bytes() == own:
         return
     _start_again(work)
-    atomic_write(stamp, write_bytes(own.encode()))
+    atomic_write(stamp, write_bytes(own))
 
 
 def _start_again(work: Path) -> None:
@@ -186,7 +197,7 @@ def _compute(job: Job, trial: Trial, work: Path) -> TrialResult:
 
     shape = api.network(trial.network, shape=trial.shape).shape
     trained = _train(trial, shape, work / "training", job.device)
-    samples, sample_seconds = _sample(trial, work, job.device)
+    samples, sample_seconds = _sample(trial, shape, work, job.device)
     started = time.perf_counter()
     held_out = dataset(trial, shape, "held-out", trial.protocol.samples)
     found = api.distance(
@@ -237,11 +248,13 @@ def _train(trial: Trial, shape: tuple[int, ...], out: Path, device: str) -> "Tra
     )
 
 
-def _sample(trial: Trial, work: Path, device: str) -> tuple[Float[np.ndarray, "N ..."], float]:
+def _sample(
+    trial: Trial, shape: tuple[int, ...], work: Path, device: str
+) -> tuple[Float[np.ndarray, "N ..."], float]:
     """Samples of the trained network, and the seconds they took; known ones are not drawn again."""
     from .. import api
 
-    known, before = _known_samples(work / SAMPLES)
+    known, before = known_samples(work / SAMPLES, shape, trial.protocol.samples)
     parts = [] if known is None else [known]
     chunks = api.sample(
         work / "training",
@@ -256,18 +269,26 @@ def _sample(trial: Trial, work: Path, device: str) -> tuple[Float[np.ndarray, "N
         parts.append(chunk.numpy())
         if time.perf_counter() - stored > CHECKPOINT_SECONDS:
             seconds = np.array(before + time.perf_counter() - started)
-            content = save({"samples": np.concatenate(parts), "seconds": seconds})
-            atomic_write(work / SAMPLES, write_bytes(content))
+            tensors = {"samples": np.concatenate(parts), "seconds": seconds}
+            write_sealed(work / SAMPLES, SAMPLES_FORMAT, {}, tensors)
             stored = time.perf_counter()
     return np.concatenate(parts), before + time.perf_counter() - started
 
 
-def _known_samples(path: Path) -> tuple[np.ndarray | None, float]:
+def known_samples(
+    path: Path, shape: tuple[int, ...], most: int
+) -> tuple[Float[np.ndarray, "N ..."] | None, float]:
+    """Samples that were stored before, and the seconds they took; None if there are none."""
     try:
-        stored = load(path.read_bytes())
-    except (OSError, SafetensorError):  # none yet, or damaged
+        tensors = read_sealed(path, SAMPLES_FORMAT).tensors
+        with sensible(path):
+            samples, seconds = tensors["samples"], float(tensors["seconds"])
+            expect(samples.shape[1:] == shape and len(samples) <= most, f"samples of {shape}")
+            expect(samples.dtype == np.float32 and np.isfinite(samples).all(), "finite samples")
+            expect(0 <= seconds < np.inf, "seconds from 0 on")
+    except ArtefactError:  # none yet, or damaged
         return None, 0.0
-    return stored["samples"], float(stored["seconds"])
+    return samples, seconds
 
 
 def _publish_artefact(job: Job, work: Path, trained: "Trained", samples: np.ndarray) -> str:

@@ -8,8 +8,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from ..errors import ArtefactError, InputError
 from ..storage import writing
 from .calibration import Estimate, estimate
@@ -17,7 +15,7 @@ from .driver import RETRIES, Driver, Progress
 from .engines import Engine, check_engine, make_engine
 from .layout import Layout, settle
 from .plan import Planned, as_stored, check_trials, named_files, plan_trials, versions
-from .result import TrialResult
+from .result import TrialResult, read_result
 from .specification import Specification, load_specification
 from .store import DONE, PENDING, Store, read_facts, read_rows
 from .table import read_csv
@@ -232,8 +230,8 @@ def index_files(store: Store) -> None:
         if status.get(path.stem, DONE) == DONE:
             continue
         try:
-            result = TrialResult.model_validate_json(path.read_bytes())
-        except ValidationError:
+            result = read_result(path)
+        except ArtefactError:
             path.unlink()  # damaged by something else than us: the trial is run again
             continue
         if result.artefact and not layout.artefact(result.artefact).is_file():
