@@ -38,7 +38,11 @@ def made_up(planned: Planned, value: float = 1.25) -> TrialResult:
         ),
         timings=Timings(train_seconds=1.0, sample_seconds=0.5, distance_seconds=0.25),
         provenance=Provenance(
-            host="h:1", device="cpu", threads=1, finished="today", versions={"torch": "2"}
+            host="h:1",
+            device="cpu",
+            threads=1,
+            finished="2026-01-31T12:00:00+00:00",
+            versions={"torch": "2"},
         ),
         code="0.1.0+abc",
         artefact="f" * 64,
@@ -134,7 +138,7 @@ def test_killed_while_it_is_made_a_store_is_not_there(tmp_path, plan, monkeypatc
 def test_a_store_of_a_newer_version_is_refused(store, tmp_path):
     store.close()
     with sqlite3.connect(tmp_path / "out" / "sweep.sqlite") as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
     with pytest.raises(ArtefactError, match=r"newer version.*upgrade sads"):
         read_rows(tmp_path / "out")
@@ -233,7 +237,8 @@ def test_known_results_are_not_computed_again(tmp_path):
         larger, tmp_path / "larger", engine=InProcess(), seed_from=tmp_path / "known.csv"
     )
     assert counts == {"done": 6}
-    assert len(list((tmp_path / "larger" / "results").iterdir())) == 2  # only the new ones
+    assert len(list((tmp_path / "larger" / "artefacts").iterdir())) == 2  # only the new ones
+    assert len(list((tmp_path / "larger" / "results").iterdir())) == 6
     again = [row for row in read_rows(tmp_path / "larger")[1] if row["seed"] != 2]
     for row in rows:
         row["artefact"] = None
@@ -256,10 +261,27 @@ def test_a_csv_that_is_none(tmp_path, text, said):
 def test_a_csv_with_a_row_that_cannot_be_read(tmp_path, store, plan):
     store.record([made_up(p) for p in plan])
     write_csv(tmp_path / "x.csv", read_rows(tmp_path / "out")[1])
-    text = (tmp_path / "x.csv").read_text().replace("1.25", "much")
-    (tmp_path / "x.csv").write_text(text)
-    with pytest.raises(InputError, match=r"a row that cannot be read.*sw2"):
+    text = (tmp_path / "x.csv").read_text()
+    (tmp_path / "x.csv").write_text(text.replace("1.25", "1.26", 1))
+    with pytest.raises(InputError, match=r"row 1 cannot be read: expected the checksum"):
         read_csv(tmp_path / "x.csv", {p.id: p.trial for p in plan})
+    unsealed = "\n".join(line.rpartition(",")[0] for line in text.splitlines())
+    trials = {p.id: p.trial for p in plan}
+    (tmp_path / "x.csv").write_text(unsealed)
+    assert len(read_csv(tmp_path / "x.csv", trials)) == 4
+    for old, new, said in (
+        ("1.25", "much", "sw2"),
+        ("1.25", "-1.25", "sw2"),
+        ("1.25", "nan", "sw2"),
+        ("0.001", "1.5", "p_value"),
+        ("2026-01-31", "2026-02-31", "finished"),
+        ("done", "dome", "a status, got 'dome'"),
+        ("cpu,", "", "a cell for each column"),
+        ("train_seconds", "other", "the columns train_seconds"),
+    ):
+        (tmp_path / "x.csv").write_text(unsealed.replace(old, new))
+        with pytest.raises(InputError, match=rf"row 1 cannot be read: .*{said}"):
+            read_csv(tmp_path / "x.csv", trials)
 
 
 def test_ten_thousand_trials_are_read_without_torch_or_numpy(tmp_path):
@@ -268,7 +290,7 @@ def test_ten_thousand_trials_are_read_without_torch_or_numpy(tmp_path):
     assert len(plan) == 10_000
     (tmp_path / "out").mkdir()
     store = Store(Layout(tmp_path / "out"))
-    store.create(plan, {"trials": []})
+    store.create(plan, {"trials": sorted(p.id for p in plan)})
     store.record([made_up(p) for p in plan])
     store.close()
     command = [sys.executable, "-X", "importtime", "-m", "sads", "results", str(tmp_path / "out")]

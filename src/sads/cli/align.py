@@ -28,8 +28,11 @@ def align(
     """
     from .. import api
     from ..alignment.summary import sentences, summary
+    from ..storage import file_target
     from .progress import waiting
 
+    if png is not None:
+        file_target(png)  # a place that cannot be written is found before the work
     with waiting(f"aligning {data}"):
         found = api.align(directory, data)
         said = sentences(found)

@@ -30,7 +30,10 @@ def data(
     """
     from ..data.summary import sentences, summary
     from ..specs import parse_dataset, parse_shape
+    from ..storage import file_target
 
+    if png is not None:
+        file_target(png)  # a place that cannot be written is found before the work
     found = parse_dataset(data, shape=parse_shape(shape) if shape else None)
     if png is not None:
         from ..plots.contact_sheet import draw_contact_sheet

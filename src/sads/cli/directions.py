@@ -24,7 +24,10 @@ def directions(
     """
     from ..geometry import load_geometry
     from ..geometry.summary import sentences, summary, title
+    from ..storage import file_target
 
+    if png is not None:
+        file_target(png)  # a place that cannot be written is found before the work
     found = load_geometry(directory)
     if png is not None:
         from ..plots.directions import draw_directions, save_figure

@@ -25,10 +25,13 @@ def results(
             correlation with the eigenvalues over bands, with p-values and intervals.
         json: print one JSON object with `trials`, sorted by `id`.
     """
+    from ..storage import file_target
     from ..sweep.store import read_rows
     from ..sweep.summary import correlation_fields, correlation_sentence, means, sentences
     from ..sweep.table import write_csv
 
+    if csv is not None:
+        file_target(csv)
     _, rows = read_rows(directory)
     found = []
     if correlate is not None:

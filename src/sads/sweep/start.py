@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArtefactError, InputError
-from ..storage import writing
+from ..storage import atomic_write, write_bytes, writing
 from .calibration import Estimate, estimate
 from .driver import RETRIES, Driver, Progress
 from .engines import Engine, check_engine, make_engine
@@ -17,7 +17,7 @@ from .layout import Layout, settle
 from .plan import Planned, as_stored, check_trials, named_files, plan_trials, versions
 from .result import TrialResult, read_result
 from .specification import Specification, load_specification
-from .store import DONE, PENDING, Store, read_facts, read_rows
+from .store import DONE, PENDING, DamagedError, Store, read_facts, read_rows, set_aside
 from .table import read_csv
 from .version import code_version
 
@@ -69,6 +69,7 @@ def run_sweep(
     with writing(layout.root), closing(_opened(layout, asked, plan)) as store:
         index_files(store)
         take_over(store, plan, imported)
+        _give_files(layout, imported)
         plan = renew(store, plan)
         if retry_failed:
             store.forgive()
@@ -81,6 +82,14 @@ def run_sweep(
                 store, trials, place, retries=retries, on_progress=on_progress, **options
             )
             return driver.run()
+
+
+def _give_files(layout: Layout, imported: list[TrialResult]) -> None:
+    """Keep results from a table as files too, so that the database can be made again from them."""
+    layout.results.mkdir(exist_ok=True)
+    for result in imported:
+        if not layout.result(result.id).exists():
+            atomic_write(layout.result(result.id), write_bytes(result.sealed()))
 
 
 def dry_run(
@@ -128,7 +137,10 @@ def _running(
 
 def _checked(layout: Layout, asked: Specification, plan: list[Planned]) -> list[Planned]:
     """The plan for a new sweep; for a known one it has been checked already."""
-    known = read_facts(layout)
+    try:
+        known = read_facts(layout)
+    except DamagedError:
+        known = None  # made again once this process has the directory for itself
     if known is None:
         return check_trials(plan)
     _refuse_other(layout, known, _facts(asked, as_stored(plan, known["trials"])))
@@ -136,7 +148,12 @@ def _checked(layout: Layout, asked: Specification, plan: list[Planned]) -> list[
 
 
 def _opened(layout: Layout, asked: Specification, plan: list[Planned]) -> Store:
-    store = Store(layout)
+    try:
+        store = Store(layout)
+    except DamagedError:
+        set_aside(layout)
+        files = {path.stem for path in layout.results.glob("*.json")}
+        store, plan = Store(layout), check_trials(as_stored(plan, files))
     try:
         if store.new:
             store.create(plan, _facts(asked, plan))

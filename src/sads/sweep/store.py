@@ -3,6 +3,9 @@
 One process writes, the driver; any number may read meanwhile (write-ahead log). A trial is recorded
 in one transaction, whole or not at all. Losing the last transactions in a power cut loses nothing:
 every result is also a file of its own on disk, and the next driver indexes those it does not know.
+
+Every row has a checksum of its other columns, and so have the facts of the sweep, which name all
+trials; so a damaged database is not believed. The next driver makes it again from the result files.
 """
 
 import json
@@ -14,12 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArtefactError
+from ..sealed import SEAL, expect, json_digest, parse_json
+from ..storage import reason
 from .layout import Layout
+from .places import Place
 from .plan import Planned
 from .result import Metrics, Provenance, Timings, TrialResult
+from .trial import Trial
 
-VERSION = 1
+VERSION = 2  # the first had no checksums
 DONE, PENDING, FAILED, QUARANTINED = "done", "pending", "failed", "quarantined"
+STATUSES = (DONE, PENDING, FAILED, QUARANTINED)
 METRICS = tuple(Metrics.model_fields)
 TIMINGS = tuple(Timings.model_fields)
 PROVENANCE = tuple(Provenance.model_fields)
@@ -38,10 +46,18 @@ CREATE TABLE trials (
     {", ".join(f"{name} REAL" for name in NUMBERS)},
     code TEXT,
     artefact TEXT,
-    provenance TEXT
+    provenance TEXT,
+    {SEAL} TEXT
 ) WITHOUT ROWID;
 PRAGMA user_version = {VERSION};
 """
+_MIGRATION = f"ALTER TABLE trials ADD COLUMN {SEAL} TEXT;\nPRAGMA user_version = {VERSION};\n"
+# What SQLite may say of a database that is whole.
+_PASSING = ("BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM", "PROTOCOL")
+
+
+class DamagedError(ArtefactError):
+    """A database that cannot be believed; the driver makes it again from the result files."""
 
 
 class Store:
@@ -51,9 +67,17 @@ class Store:
         self.layout = layout
         with _translated(layout.database):
             self._connection = _connect(layout.database, "rwc")
-            _check_version(self._connection, layout.database)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
+            try:
+                known = _check_version(self._connection, layout.database)
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                if known:
+                    _verified(self._connection, known)
+                if 0 < known < VERSION:
+                    self._migrate()
+            except BaseException:
+                self._connection.close()
+                raise
 
     @property
     def new(self) -> bool:
@@ -75,6 +99,16 @@ class Store:
             )
             known = [(key, json.dumps(value, sort_keys=True)) for key, value in facts.items()]
             run.executemany("INSERT INTO sweep VALUES (?, ?)", known)
+            _seal_facts(run, facts)
+            _seal_rows(run)
+
+    def _migrate(self) -> None:
+        """Bring a database of the first version to this one."""
+        with self._transaction() as run:
+            for statement in _MIGRATION.split(";\n"):
+                run.execute(statement)
+            _seal_facts(run, _facts(run, 1))
+            _seal_rows(run)
 
     def statuses(self) -> dict[str, str]:
         """The status of every trial, in the order in which they are run."""
@@ -92,6 +126,7 @@ class Store:
         )
         with self._transaction() as run:
             run.executemany(update, rows)
+            _seal_rows(run, [row["id"] for row in rows])
 
     def rename(self, trials: Mapping[str, Planned]) -> None:
         """Put other versions of trials in the place of those that have no result."""
@@ -111,14 +146,17 @@ class Store:
                 f"AND status != '{DONE}'",
                 (status, error, attempts, identity),
             )
+            _seal_rows(run, [identity])
 
     def forgive(self) -> int:
         """Put failed and quarantined trials back; how many."""
         with self._transaction() as run:
-            return run.execute(
+            forgiven = run.execute(
                 "UPDATE trials SET status = ?, error = NULL, attempts = 0 WHERE status IN (?, ?)",
                 (PENDING, FAILED, QUARANTINED),
             ).rowcount
+            _seal_rows(run)
+            return forgiven
 
     def close(self) -> None:
         """Close the database; the write-ahead log is merged and removed."""
@@ -151,34 +189,87 @@ def _values(result: TrialResult) -> dict[str, Any]:
     )
 
 
+def _seal_rows(run: sqlite3.Connection, identities: Iterable[str] | None = None) -> None:
+    """Give rows the checksums of what they are now; all rows unless some are named."""
+    if identities is None:
+        rows = _trials(run)
+    else:
+        rows = [row for identity in identities for row in _trials(run, identity)]
+    seals = [(_row_seal(row), row["id"]) for row in rows]
+    run.executemany(f"UPDATE trials SET {SEAL} = ? WHERE id = ?", seals)
+
+
+def _trials(run: sqlite3.Connection, identity: str | None = None) -> list[dict[str, Any]]:
+    where, given = ("", ()) if identity is None else (" WHERE id = ?", (identity,))
+    cursor = run.execute(f"SELECT * FROM trials{where} ORDER BY id", given)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+
+
+def _row_seal(row: dict[str, Any]) -> str:
+    return json_digest({name: value for name, value in row.items() if name != SEAL})
+
+
+def _seal_facts(run: sqlite3.Connection, facts: dict[str, Any]) -> None:
+    run.execute("INSERT INTO sweep VALUES (?, ?)", (SEAL, json.dumps(json_digest(facts))))
+
+
 def read_facts(layout: Layout) -> dict[str, Any] | None:
     """The facts of a sweep; None if there is none yet."""
     if not layout.database.is_file():
         return None
     with _reading(layout.database) as connection:
-        return _facts(connection) if _check_version(connection, layout.database) else None
+        version = _check_version(connection, layout.database)
+        return _facts(connection, version) if version else None
 
 
 def read_rows(out: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The facts of a sweep and a row for each trial, sorted by id; safe while it runs.
 
     Raises:
-        ArtefactError: if there is no sweep, or a newer version wrote it.
+        ArtefactError: if there is no sweep, a newer version wrote it, or it is damaged.
     """
     path = Layout(Path(out)).database
     if not path.is_file():
         raise ArtefactError(f"no sweep in {out}: expected {path.name} (sads sweep makes one)")
     with _reading(path) as connection:
-        if _check_version(connection, path) == 0:
+        version = _check_version(connection, path)
+        if version == 0:
             raise ArtefactError(f"the sweep in {out} has not begun: run sads sweep")
-        connection.row_factory = sqlite3.Row
-        rows = connection.execute("SELECT * FROM trials ORDER BY id").fetchall()
-        return _facts(connection), [_row(dict(row)) for row in rows]
+        facts, rows = _verified(connection, version)
+        return facts, [_row(row) for row in rows]
 
 
-def _facts(connection: sqlite3.Connection) -> dict[str, Any]:
+def _verified(
+    connection: sqlite3.Connection, version: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Facts and raw rows, each with the right checksum; the first version has none."""
+    facts, rows = _facts(connection, version), _trials(connection)
+    expect([row["id"] for row in rows] == facts["trials"], "the trials that the sweep names")
+    for row in rows:
+        if version > 1 or SEAL in row:
+            expect(row.pop(SEAL) == _row_seal(row), f"the checksum of the trial {row['id']}")
+        _check_row(row)
+    return facts, rows
+
+
+def _check_row(row: dict[str, Any]) -> None:
+    expect(row["status"] in STATUSES, f"a status, got {row['status']!r}")
+    Trial.model_validate(parse_json(row["trial"]))
+    if row["place"] is not None:
+        Place.model_validate(parse_json(row["place"]))
+    if row["status"] == DONE:
+        Metrics.model_validate({name: row[name] for name in METRICS})
+        Timings.model_validate({name: row[name] for name in TIMINGS})
+        Provenance.model_validate(parse_json(row["provenance"]))
+
+
+def _facts(connection: sqlite3.Connection, version: int) -> dict[str, Any]:
     found = connection.execute("SELECT key, value FROM sweep").fetchall()
-    return {key: json.loads(value) for key, value in found}
+    facts = {key: parse_json(value) for key, value in found}
+    if version > 1 or SEAL in facts:
+        expect(facts.pop(SEAL) == json_digest(facts), "the checksum of the sweep's facts")
+    return facts
 
 
 @contextmanager
@@ -220,19 +311,41 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> int:
     found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found > VERSION:
+    if not 0 <= found <= VERSION:
         raise ArtefactError(
             f"{path} was written by a newer version of sads (format {found}, this one reads "
             f"{VERSION}): upgrade sads, or choose another --out"
         )
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    expect(bool(found) == bool(tables), "tables and a version, or neither")
     return found
 
 
 @contextmanager
 def _translated(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
+    """SQLite's errors, and those of damaged content, as ours."""
     try:
         yield
     except sqlite3.Error as error:
-        what = "is not a database of a sweep" if "not a database" in str(error) else str(error)
-        raise ArtefactError(f"{path}: {what}; what was stored before is unchanged") from error
+        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").removeprefix("SQLITE_")
+        if name.startswith(_PASSING):
+            text = f"{path}: {error}; what was stored before is unchanged"
+            raise ArtefactError(text) from error
+        raise _damaged(path, error) from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> DamagedError:
+    what = "is not a database of a sweep" if "not a database" in str(error) else "is damaged"
+    return DamagedError(
+        f"{path} {what} ({reason(error)}); the same sads sweep command makes it again from the "
+        "result files"
+    )
+
+
+def set_aside(layout: Layout) -> None:
+    """Move a damaged database out of the way of a new one; the caller holds the directory."""
+    for path in layout.root.glob(f"{layout.database.name}*"):
+        if not path.name.endswith(".damaged"):
+            path.replace(path.with_name(f"{path.name}.damaged"))
