@@ -61,10 +61,12 @@ def read_state(directory: Path) -> tuple[Plan, State]:
     with sensible(path):
         plan = Plan.model_validate(parse_json(stored.metadata["plan"]))
         progress = Progress.model_validate(parse_json(stored.metadata["progress"]))
-        state = State(stored.tensors["sums"], stored.tensors["counts"], **progress.model_dump())
+        sums, counts = stored.tensors["sums"], stored.tensors["counts"]
         check_plan(plan)
-        _check_state(plan, state)
-    return plan, state
+        _check_sums(plan, sums, counts)
+        networks = int(counts.sum())
+        expect(progress.batches <= networks, f"at most {networks} batches, of one network each")
+    return plan, State(sums, counts, **progress.model_dump())
 
 
 def check_plan(plan: Plan) -> None:
@@ -94,13 +96,12 @@ def _check_readout(readout: ReadOut) -> None:
         expect(0 <= value < math.inf, f"{name} from 0 on, got {value}")
 
 
-def _check_state(plan: Plan, state: State) -> None:
+def _check_sums(plan: Plan, sums: np.ndarray, counts: np.ndarray) -> None:
     folds = 1 if plan.estimator == "closed form" else FOLDS
     shape = (folds, packed_size(plan.readout.structure.rows))
-    found = (state.sums.shape, state.sums.dtype)
+    found = (sums.shape, sums.dtype)
     expect(found == (shape, np.float64), f"sums of shape {shape} in float64, got {found}")
-    counts = state.counts
-    expect(counts.shape == (folds,) and counts.dtype == np.int64, f"{folds} counts in int64")
+    expect(np.isfinite(sums).all(), "finite sums")
+    found = (counts.shape, counts.dtype)
+    expect(found == ((folds,), np.int64), f"{folds} counts in int64, got {found}")
     expect(counts.min() >= 0, "counts from 0 on")
-    expect(state.batches <= state.networks, f"at most {state.networks} batches, of one each")
-    expect(np.isfinite(state.sums).all(), "finite sums")
