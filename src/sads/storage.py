@@ -105,7 +105,9 @@ def writing(directory: Path) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
         lock = open(file_target(directory / ".lock"), "w")  # noqa: SIM115 - held to the end
     except OSError as error:
-        raise ArtefactError(f"cannot write to {directory}: {reason(error)}") from error
+        taken = isinstance(error, FileExistsError)
+        why = "it is not a directory" if taken else reason(error)
+        raise ArtefactError(f"cannot write to {directory}: {why}") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,17 +8,19 @@ import torch
 
 from sads import estimate_geometry, network
 from sads.diffusion import initial_network
-from sads.errors import InputError
+from sads.errors import ArtefactError, InputError
 from sads.figures import figure_03_impulse as impulse
 from sads.figures import figure_04_theorem as theorem
 from sads.figures import figure_09_forward_probe as forward
 from sads.figures import figure_a_training as training
 from sads.figures import figure_b_classifier as classifier
 from sads.figures import figure_c_signals as signals
+from sads.figures.catalogue import module
 from sads.figures.data import Request
 from sads.figures.figure_02_bases import table
 from sads.figures.figure_05_contours import exact, outputs
 from sads.figures.rotated import prepared, shrunk
+from sads.figures.run import make_figure
 from sads.figures.trials import remembered
 
 
@@ -178,6 +180,32 @@ def test_other_data_are_another_file(tmp_path):
     assert [float(np.load(path).mean()) for path in found] == [0.5, -0.5, 0.5]
     with pytest.raises(InputError, match="no such file"):
         prepared(request, "mnist", "npy:missing.npy", (1, 8, 8))
+
+
+def test_a_damaged_file_of_data_is_made_again(tmp_path):
+    np.save(tmp_path / "a.npy", np.full((4, 1, 8, 8), 0.5, dtype=np.float32))
+    said: list[str] = []
+    request = Request("smoke", tmp_path, say=said.append)
+    path = prepared(request, "mnist", f"npy:{tmp_path / 'a.npy'}", (1, 8, 8))
+    whole = path.read_bytes()
+    prepared(request, "mnist", f"npy:{tmp_path / 'a.npy'}", (1, 8, 8))
+    assert len(said) == 1
+    for damaged in (path, path.with_suffix(".json")):
+        content = damaged.read_bytes()
+        damaged.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+        prepared(request, "mnist", f"npy:{tmp_path / 'a.npy'}", (1, 8, 8))
+        assert path.read_bytes() == whole
+    assert len(said) == 3
+
+
+def test_a_figure_is_not_computed_for_a_place_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "figure-04.svg").mkdir()
+    monkeypatch.setattr(module("4"), "data", lambda request: pytest.fail("it was computed"))
+    with pytest.raises(ArtefactError, match="it is a directory"):
+        make_figure("4", Request("smoke", tmp_path))
+    (tmp_path / "file").touch()
+    with pytest.raises(ArtefactError, match="cannot write to"):
+        make_figure("4", Request("smoke", tmp_path / "file"))
 
 
 def test_the_bound_of_figure_5_is_of_the_exact_geometry():

@@ -55,8 +55,7 @@ def data(request: Request) -> Data:
     """One row for each training; real signals and samples as pictures."""
     chosen = SCALES[request.scale]
     path = request.work("data", f"{NAME}.npy")
-    if not path.is_file():
-        keep_array(path, signals(COUNT, chosen.shape[-1]))
+    keep_array(path, lambda: signals(COUNT, chosen.shape[-1]))
     found = trained(request, {NAME: path}, {NAME: chosen})
     real = {"real": signals(4, chosen.shape[-1], seed=1)}
     return Data(found.rows, found.protocol, {**found.pictures, **real})

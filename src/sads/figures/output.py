@@ -11,17 +11,33 @@ import numpy as np
 from matplotlib.figure import Figure
 from safetensors.numpy import save
 
-from ..storage import atomic_write, write_bytes, writing
+from ..errors import ArtefactError
+from ..storage import atomic_write, file_target, reason, write_bytes, writing
 from ..sweep.table import write_csv
 from .data import Data
 from .verdict import Verdict
 
 DPI = 200
+KINDS = ("csv", "png", "svg", "json")
+
+
+def check_places(out: Path, stem: str) -> None:
+    """Find a place that cannot be written before the work.
+
+    Raises:
+        ArtefactError: if a file of the figure cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArtefactError(f"cannot write to {out}: {reason(error)}") from error
+    for kind in KINDS:
+        file_target(out / f"{stem}.{kind}")
 
 
 def write_figure(out: Path, stem: str, data: Data, drawing: Figure, verdict: Verdict) -> list[Path]:
     """Write all files of a figure; their paths."""
-    paths = {kind: out / f"{stem}.{kind}" for kind in ("csv", "png", "svg", "json")}
+    paths = {kind: out / f"{stem}.{kind}" for kind in KINDS}
     with writing(out):
         write_csv(paths["csv"], data.rows)
         if data.pictures:

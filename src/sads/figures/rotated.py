@@ -8,7 +8,8 @@ alpha is that of the training data under each rotation: as they are, and the ext
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,9 +19,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ..api import align
-from ..errors import InputError
+from ..errors import ArtefactError, InputError
+from ..sealed import seal_json, unseal_json
 from ..specs import parse_dataset
-from ..storage import atomic_write
+from ..storage import atomic_write, write_bytes
 from ..sweep import Specification
 from ..sweep.content import by_content
 from .data import Data, Request, Rows
@@ -158,14 +160,22 @@ def prepared(request: Request, name: str, source: str, shape: tuple[int, ...]) -
     """The file of a dataset at the size of the scale, written if it is not there yet."""
     content = hashlib.sha256(by_content("data", source).encode()).hexdigest()[:8]
     path = request.work("data", f"{name}-{content}.npy")
-    if not path.is_file():
+
+    def made() -> np.ndarray:
         request.say(f"reading {source}")
-        keep_array(path, shrunk(parse_dataset(source).samples[:MOST], shape))
+        return shrunk(parse_dataset(source).samples[:MOST], shape)
+
+    keep_array(path, made)
     return path
 
 
-def keep_array(path: Path, samples: np.ndarray) -> None:
-    """Write an array as it is, atomically."""
+def keep_array(path: Path, make: Callable[[], np.ndarray]) -> None:
+    """Write an array as it is, unless its file is there and as it was written."""
+    note = path.with_suffix(".json")  # NumPy's format has no room for a checksum
+    with suppress(ArtefactError, OSError):
+        if unseal_json(note.read_bytes(), note).get("sha256") == _file_digest(path):
+            return
+    samples = make()
 
     def save(place: Path) -> None:
         with place.open("wb") as stream:
@@ -173,6 +183,12 @@ def keep_array(path: Path, samples: np.ndarray) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, save)
+    atomic_write(note, write_bytes(seal_json({"sha256": _file_digest(path)})))
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def shrunk(

@@ -11,7 +11,7 @@ from ..sweep.engines import check_engine
 from ..sweep.table import read_csv
 from .catalogue import SCALES, WITHOUT_TRIALS, FigureModule, chosen, file_name, module
 from .data import Request
-from .output import write_figure
+from .output import check_places, write_figure
 from .style import style
 from .verdict import Verdict, without_power
 
@@ -79,6 +79,7 @@ def _keep_larger(key: str, request: Request) -> None:
 def make_figure(key: str, request: Request) -> Made:
     """Compute, draw, judge and write one figure."""
     check(key, request)
+    check_places(request.out, file_name(key))
     figure: FigureModule = module(key)
     request.say(f"figure {key}: {figure.TITLE}")
     started = time.perf_counter()

@@ -66,10 +66,11 @@ def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
     """
     try:
         with open(path, encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows, names = list(reader), reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    if not rows or not rows[0].keys() >= TRIAL:
+    if not rows or not TRIAL <= {*names} or len({*names}) < len(names):
         raise InputError(
             f"{path} is not a table of results: expected what sads results --csv wrote"
         )
