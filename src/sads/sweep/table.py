@@ -70,7 +70,7 @@ def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
             rows, names = list(reader), reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    if not rows or not TRIAL <= {*names} or len({*names}) < len(names):
+    if not rows or not {*names} >= TRIAL or len({*names}) < len(names):
         raise InputError(
             f"{path} is not a table of results: expected what sads results --csv wrote"
         )
