@@ -207,7 +207,7 @@ def sensible(path: Path) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise ArtefactError(f"{path} has an unreadable header: {_say(error)}") from error
+        raise ArtefactError(f"{path} is damaged: {_say(error)}; make it again") from error
 
 
 def _say(error: Exception) -> str:

@@ -23,8 +23,9 @@ from ..errors import ArtefactError, SadsError
 from .engines import Engine
 from .layout import settle
 from .result import Job, Outcome, TrialResult
+from .rows import DONE, FAILED, PENDING, QUARANTINED
 from .run import run_job
-from .store import DONE, FAILED, PENDING, QUARANTINED, Store
+from .store import Store
 from .trial import Trial
 from .version import code_version
 

@@ -16,8 +16,9 @@ from .engines import Engine, check_engine, make_engine
 from .layout import Layout, settle
 from .plan import Planned, as_stored, check_trials, named_files, plan_trials, versions
 from .result import TrialResult, read_result
+from .rows import DONE, PENDING, DamagedError
 from .specification import Specification, load_specification
-from .store import DONE, PENDING, DamagedError, Store, read_facts, read_rows, set_aside
+from .store import Store, read_facts, read_rows, set_aside
 from .table import read_csv
 from .version import code_version
 

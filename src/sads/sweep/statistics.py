@@ -32,7 +32,7 @@ from jaxtyping import Float
 from ..errors import InputError
 from ..randomness import stream
 from .means import paired_difference
-from .store import DONE, METRICS
+from .rows import DONE, METRICS
 
 LEAST_BANDS = 4
 CONFIDENCE = 0.95

@@ -3,9 +3,7 @@
 One process writes, the driver; any number may read meanwhile (write-ahead log). A trial is recorded
 in one transaction, whole or not at all. Losing the last transactions in a power cut loses nothing:
 every result is also a file of its own on disk, and the next driver indexes those it does not know.
-
-Every row has a checksum of its other columns, and so have the facts of the sweep, which name all
-trials; so a damaged database is not believed. The next driver makes it again from the result files.
+A damaged database is not believed (see `rows`); the next driver makes it again from those files.
 """
 
 import json
@@ -17,22 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArtefactError
-from ..sealed import SEAL, expect, json_digest, parse_json
-from ..storage import reason
+from ..sealed import SEAL, expect
 from .layout import Layout
-from .places import Place
 from .plan import Planned
-from .result import Metrics, Provenance, Timings, TrialResult
-from .trial import Trial
+from .result import TrialResult
+from .rows import (
+    DONE,
+    FAILED,
+    NUMBERS,
+    PENDING,
+    PROVENANCE,
+    QUARANTINED,
+    read_sealed_facts,
+    seal_facts,
+    seal_rows,
+    translated,
+    verified,
+)
 
 VERSION = 2  # the first had no checksums
-DONE, PENDING, FAILED, QUARANTINED = "done", "pending", "failed", "quarantined"
-STATUSES = (DONE, PENDING, FAILED, QUARANTINED)
-METRICS = tuple(Metrics.model_fields)
-TIMINGS = tuple(Timings.model_fields)
-PROVENANCE = tuple(Provenance.model_fields)
-NUMBERS = (*METRICS, *TIMINGS)
-
 _SCHEMA = f"""
 CREATE TABLE sweep (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE trials (
@@ -52,12 +53,6 @@ CREATE TABLE trials (
 PRAGMA user_version = {VERSION};
 """
 _MIGRATION = f"ALTER TABLE trials ADD COLUMN {SEAL} TEXT;\nPRAGMA user_version = {VERSION};\n"
-# What SQLite may say of a database that is whole.
-_PASSING = ("BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM", "PROTOCOL")
-
-
-class DamagedError(ArtefactError):
-    """A database that cannot be believed; the driver makes it again from the result files."""
 
 
 class Store:
@@ -65,14 +60,14 @@ class Store:
 
     def __init__(self, layout: Layout):
         self.layout = layout
-        with _translated(layout.database):
+        with translated(layout.database):
             self._connection = _connect(layout.database, "rwc")
             try:
                 known = _check_version(self._connection, layout.database)
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 if known:
-                    _verified(self._connection, known)
+                    verified(self._connection, known)
                 if 0 < known < VERSION:
                     self._migrate()
             except BaseException:
@@ -82,7 +77,7 @@ class Store:
     @property
     def new(self) -> bool:
         """Whether nothing has been stored yet."""
-        with _translated(self.layout.database):
+        with translated(self.layout.database):
             return _check_version(self._connection, self.layout.database) == 0
 
     def create(self, plan: Iterable[Planned], facts: dict[str, Any]) -> None:
@@ -99,20 +94,20 @@ class Store:
             )
             known = [(key, json.dumps(value, sort_keys=True)) for key, value in facts.items()]
             run.executemany("INSERT INTO sweep VALUES (?, ?)", known)
-            _seal_facts(run, facts)
-            _seal_rows(run)
+            seal_facts(run, facts)
+            seal_rows(run)
 
     def _migrate(self) -> None:
         """Bring a database of the first version to this one."""
         with self._transaction() as run:
             for statement in _MIGRATION.split(";\n"):
                 run.execute(statement)
-            _seal_facts(run, _facts(run, 1))
-            _seal_rows(run)
+            seal_facts(run, read_sealed_facts(run, 1))
+            seal_rows(run)
 
     def statuses(self) -> dict[str, str]:
         """The status of every trial, in the order in which they are run."""
-        with _translated(self.layout.database):
+        with translated(self.layout.database):
             found = self._connection.execute("SELECT id, status FROM trials ORDER BY number")
             return dict(found.fetchall())
 
@@ -126,7 +121,7 @@ class Store:
         )
         with self._transaction() as run:
             run.executemany(update, rows)
-            _seal_rows(run, [row["id"] for row in rows])
+            seal_rows(run, [row["id"] for row in rows])
 
     def rename(self, trials: Mapping[str, Planned]) -> None:
         """Put other versions of trials in the place of those that have no result."""
@@ -146,7 +141,7 @@ class Store:
                 f"AND status != '{DONE}'",
                 (status, error, attempts, identity),
             )
-            _seal_rows(run, [identity])
+            seal_rows(run, [identity])
 
     def forgive(self) -> int:
         """Put failed and quarantined trials back; how many."""
@@ -155,7 +150,7 @@ class Store:
                 "UPDATE trials SET status = ?, error = NULL, attempts = 0 WHERE status IN (?, ?)",
                 (PENDING, FAILED, QUARANTINED),
             ).rowcount
-            _seal_rows(run)
+            seal_rows(run)
             return forgiven
 
     def close(self) -> None:
@@ -164,7 +159,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with _translated(self.layout.database):
+        with translated(self.layout.database):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -189,38 +184,13 @@ def _values(result: TrialResult) -> dict[str, Any]:
     )
 
 
-def _seal_rows(run: sqlite3.Connection, identities: Iterable[str] | None = None) -> None:
-    """Give rows the checksums of what they are now; all rows unless some are named."""
-    if identities is None:
-        rows = _trials(run)
-    else:
-        rows = [row for identity in identities for row in _trials(run, identity)]
-    seals = [(_row_seal(row), row["id"]) for row in rows]
-    run.executemany(f"UPDATE trials SET {SEAL} = ? WHERE id = ?", seals)
-
-
-def _trials(run: sqlite3.Connection, identity: str | None = None) -> list[dict[str, Any]]:
-    where, given = ("", ()) if identity is None else (" WHERE id = ?", (identity,))
-    cursor = run.execute(f"SELECT * FROM trials{where} ORDER BY id", given)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
-
-
-def _row_seal(row: dict[str, Any]) -> str:
-    return json_digest({name: value for name, value in row.items() if name != SEAL})
-
-
-def _seal_facts(run: sqlite3.Connection, facts: dict[str, Any]) -> None:
-    run.execute("INSERT INTO sweep VALUES (?, ?)", (SEAL, json.dumps(json_digest(facts))))
-
-
 def read_facts(layout: Layout) -> dict[str, Any] | None:
     """The facts of a sweep; None if there is none yet."""
     if not layout.database.is_file():
         return None
     with _reading(layout.database) as connection:
         version = _check_version(connection, layout.database)
-        return _facts(connection, version) if version else None
+        return read_sealed_facts(connection, version) if version else None
 
 
 def read_rows(out: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -236,46 +206,14 @@ def read_rows(out: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         version = _check_version(connection, path)
         if version == 0:
             raise ArtefactError(f"the sweep in {out} has not begun: run sads sweep")
-        facts, rows = _verified(connection, version)
+        facts, rows = verified(connection, version)
         return facts, [_row(row) for row in rows]
-
-
-def _verified(
-    connection: sqlite3.Connection, version: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Facts and raw rows, each with the right checksum; the first version has none."""
-    facts, rows = _facts(connection, version), _trials(connection)
-    expect([row["id"] for row in rows] == facts["trials"], "the trials that the sweep names")
-    for row in rows:
-        if version > 1 or SEAL in row:
-            expect(row.pop(SEAL) == _row_seal(row), f"the checksum of the trial {row['id']}")
-        _check_row(row)
-    return facts, rows
-
-
-def _check_row(row: dict[str, Any]) -> None:
-    expect(row["status"] in STATUSES, f"a status, got {row['status']!r}")
-    Trial.model_validate(parse_json(row["trial"]))
-    if row["place"] is not None:
-        Place.model_validate(parse_json(row["place"]))
-    if row["status"] == DONE:
-        Metrics.model_validate({name: row[name] for name in METRICS})
-        Timings.model_validate({name: row[name] for name in TIMINGS})
-        Provenance.model_validate(parse_json(row["provenance"]))
-
-
-def _facts(connection: sqlite3.Connection, version: int) -> dict[str, Any]:
-    found = connection.execute("SELECT key, value FROM sweep").fetchall()
-    facts = {key: parse_json(value) for key, value in found}
-    if version > 1 or SEAL in facts:
-        expect(facts.pop(SEAL) == json_digest(facts), "the checksum of the sweep's facts")
-    return facts
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that sees one state of the database and cannot change it."""
-    with _translated(path):
+    with translated(path):
         # A reader makes shared memory beside the file unless a writer, perhaps of another user, has
         # made it. Where it may not and there is no log, nobody is writing.
         log = path.with_name(f"{path.name}-wal")
@@ -319,29 +257,6 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> int:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     expect(bool(found) == bool(tables), "tables and a version, or neither")
     return found
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """SQLite's errors, and those of damaged content, as ours."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").removeprefix("SQLITE_")
-        if name.startswith(_PASSING):
-            text = f"{path}: {error}; what was stored before is unchanged"
-            raise ArtefactError(text) from error
-        raise _damaged(path, error) from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> DamagedError:
-    what = "is not a database of a sweep" if "not a database" in str(error) else "is damaged"
-    return DamagedError(
-        f"{path} {what} ({reason(error)}); the same sads sweep command makes it again from the "
-        "result files"
-    )
 
 
 def set_aside(layout: Layout) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..draws import DRAWS
 from .means import mean_and_error
-from .store import DONE, FAILED, PENDING, QUARANTINED
+from .rows import DONE, FAILED, PENDING, QUARANTINED
 from .trial import in_words
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..sealed import SEAL, expect, json_digest, parse_json
 from ..storage import atomic_write, write_bytes
 from .result import Metrics, Provenance, Timings, TrialResult
-from .store import DONE, STATUSES
+from .rows import DONE, STATUSES
 from .trial import Trial
 
 PROTOCOL = "protocol_"
