@@ -11,12 +11,14 @@ import torch
 from sads.alignment import load_rotation
 from sads.diffusion import read_training, stored_rotation
 from sads.geometry import load_geometry
+from sads.geometry.spectra import read_spectrum
 from sads.sweep.content import digest
 from sads.sweep.result import read_result
 from sads.sweep.store import read_rows
 from sads.sweep.table import read_csv
 
 GOLDEN = Path(__file__).parent / "golden"
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
 TRIAL = "8e4bff85684f8b3a"
 TABLES = [
     path
@@ -25,8 +27,9 @@ TABLES = [
 ]
 
 
-def test_geometry():
-    found = load_geometry(GOLDEN / "geometry-1")
+@VERSIONS
+def test_geometry(version):
+    found = load_geometry(GOLDEN / f"geometry-{version}")
     assert found.plan.network == "cnn"
     assert found.plan.timesteps == (0, 50)
     assert found.networks == 48
@@ -35,39 +38,50 @@ def test_geometry():
     assert found.spectrum().factor_values == pytest.approx(expected, rel=1e-9)
 
 
-def test_closed_form():
-    found = load_geometry(GOLDEN / "closed-form-1")
+def test_a_spectrum_of_the_first_format_is_computed_again():
+    found = load_geometry(GOLDEN / "geometry-1")
+    assert read_spectrum(GOLDEN / "geometry-1", found.plan, found.state) is None
+
+
+@VERSIONS
+def test_closed_form(version):
+    found = load_geometry(GOLDEN / f"closed-form-{version}")
     assert found.exact
     assert found.spectrum().eigenvalues / 4.78776634726625 == pytest.approx([8, 5, 3, 2, 1, 1])
 
 
-def test_rotation():
-    found = load_rotation(GOLDEN / "rotation-1")
+@VERSIONS
+def test_rotation(version):
+    found = load_rotation(GOLDEN / f"rotation-{version}")
     assert (found.origin.kind, found.origin.seed, found.origin.shape) == ("random", 3, (2, 2, 2))
     expected = [0.82465458, 0.02384948, 0.06038648, -0.20462897]
     assert found.matrix[0, :4].tolist() == pytest.approx(expected, abs=1e-7)
 
 
-def test_training():
-    header, tensors = read_training(GOLDEN / "training-1")
+@VERSIONS
+def test_training(version):
+    header, tensors = read_training(GOLDEN / f"training-{version}")
     assert (header.network, header.schedule, header.steps, header.step) == ("mlp", "linear", 50, 3)
     assert header.settings.batch_size == 5
     expected = torch.tensor([1.1394661664962769, 1.096577763557434, 0.8041979074478149])
     torch.testing.assert_close(tensors["losses"].float(), expected)
-    rotation = stored_rotation(GOLDEN / "training-1")
+    rotation = stored_rotation(GOLDEN / f"training-{version}")
     assert rotation is not None
-    assert np.array_equal(rotation.matrix, load_rotation(GOLDEN / "rotation-1").matrix)
+    assert np.array_equal(rotation.matrix, load_rotation(GOLDEN / f"rotation-{version}").matrix)
 
 
-def test_what_trials_know_files_by():
+@VERSIONS
+def test_what_trials_know_files_by(version):
     """The identities of trials that name a geometry or a rotation stay what they were."""
-    assert digest(GOLDEN / "geometry-1") == "sha256-d456e4b007d7b67855daa2cc0d0b1fe7"
-    assert digest(GOLDEN / "closed-form-1") == "sha256-0e7a63ec3fc974deae1baa5bd58f9a1d"
-    assert digest(GOLDEN / "rotation-1") == "sha256-ef233c8b4c65b8da9133555e3efdd502"
+    assert digest(GOLDEN / f"geometry-{version}") == "sha256-d456e4b007d7b67855daa2cc0d0b1fe7"
+    assert digest(GOLDEN / f"closed-form-{version}") == "sha256-0e7a63ec3fc974deae1baa5bd58f9a1d"
+    assert digest(GOLDEN / f"rotation-{version}") == "sha256-ef233c8b4c65b8da9133555e3efdd502"
 
 
-def test_sweep(tmp_path):
-    shutil.copytree(GOLDEN / "sweep-1", tmp_path / "sweep")  # reading leaves files of SQLite behind
+@VERSIONS
+def test_sweep(tmp_path, version):
+    # A copy, since reading leaves files of SQLite behind.
+    shutil.copytree(GOLDEN / f"sweep-{version}", tmp_path / "sweep")
     facts, rows = read_rows(tmp_path / "sweep")
     assert facts["trials"] == [row["id"] for row in rows]
     assert [(row["seed"], row["sw2"]) for row in rows] == [
@@ -76,10 +90,11 @@ def test_sweep(tmp_path):
     ]
 
 
-def test_result_and_row():
-    result = read_result(GOLDEN / "sweep-1" / "results" / f"{TRIAL}.json")
+@VERSIONS
+def test_result_and_row(version):
+    result = read_result(GOLDEN / f"sweep-{version}" / "results" / f"{TRIAL}.json")
     assert result.metrics.sw2 == 164.643138976074
-    [row] = read_csv(GOLDEN / "sweep-1" / "rows.csv", {TRIAL: result.trial})
+    [row] = read_csv(GOLDEN / f"sweep-{version}" / "rows.csv", {TRIAL: result.trial})
     assert row == result.model_copy(update={"artefact": None})
 
 

@@ -62,6 +62,15 @@ def test_every_part_is_covered(sealed):
             read_sealed(sealed, FORM, unsealed="sads.thing/1")
 
 
+@pytest.mark.parametrize("length", [2**31, 2**40, 2**63, 2**64 - 1])
+def test_a_header_of_gigabytes_is_not_read(sealed, length):
+    with open(sealed, "r+b") as file:
+        file.write(length.to_bytes(8, "little"))
+        file.truncate(2**32)  # of which almost nothing is on disk
+    with pytest.raises(ArtefactError, match="not a safetensors file"):
+        read_sealed(sealed, FORM)
+
+
 def test_other_formats_are_named(sealed):
     with pytest.raises(ArtefactError, match="not a cup made by sads"):
         read_sealed(sealed, "sads.cup/1")
