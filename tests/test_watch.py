@@ -10,6 +10,7 @@ import sads as package
 from sads.cli import main
 from sads.geometry import load_geometry
 from sads.storage import writing
+from sads.sweep.rows import seal_rows
 from sads.watch import look
 from tests.sweep.small import InProcess, write_spec
 
@@ -60,6 +61,7 @@ def test_a_sweep_says_what_is_done_and_left(tmp_path):
         connection.execute(
             f"UPDATE trials SET status = 'failed', error = 'it broke' WHERE id = {last}"
         )
+        seal_rows(connection)
     connection.close()
     found = look(tmp_path / "out")
     assert not found.finished

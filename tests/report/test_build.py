@@ -97,11 +97,14 @@ def test_an_unfinished_sweep_is_shown_as_such(tmp_path, sweep, unet):
     import shutil
     import sqlite3
 
+    from sads.sweep.rows import seal_rows
+
     copy = shutil.copytree(sweep, tmp_path / "copy")
     with sqlite3.connect(copy / "sweep.sqlite") as connection:
         connection.execute(
             "UPDATE trials SET status = 'pending' WHERE id = (SELECT max(id) FROM trials)"
         )
+        seal_rows(connection)
     connection.close()
     assert "is not finished" in build_report([unet], sweep=copy).html
     assert "is not finished" not in build_report([unet], sweep=sweep).html
