@@ -54,9 +54,12 @@ def _row_seal(row: dict[str, Any]) -> str:
     return json_digest({name: value for name, value in row.items() if name != SEAL})
 
 
-def seal_facts(run: sqlite3.Connection, facts: dict[str, Any]) -> None:
-    """Add the checksum of the facts of a sweep to them."""
-    run.execute("INSERT INTO sweep VALUES (?, ?)", (SEAL, json.dumps(json_digest(facts))))
+def seal_facts(run: sqlite3.Connection) -> None:
+    """Give the facts of a sweep the checksum of what they are now."""
+    facts = _plain_facts(run)
+    facts.pop(SEAL, None)
+    seal = json.dumps(json_digest(facts))
+    run.execute("INSERT OR REPLACE INTO sweep VALUES (?, ?)", (SEAL, seal))
 
 
 def verified(
@@ -85,11 +88,15 @@ def _check_row(row: dict[str, Any]) -> None:
 
 def read_sealed_facts(connection: sqlite3.Connection, version: int) -> dict[str, Any]:
     """The facts of a sweep, with the right checksum; the first version has none."""
-    found = connection.execute("SELECT key, value FROM sweep").fetchall()
-    facts = {key: parse_json(value) for key, value in found}
+    facts = _plain_facts(connection)
     if version > 1 or SEAL in facts:
         expect(facts.pop(SEAL) == json_digest(facts), "the checksum of the sweep's facts")
     return facts
+
+
+def _plain_facts(connection: sqlite3.Connection) -> dict[str, Any]:
+    found = connection.execute("SELECT key, value FROM sweep").fetchall()
+    return {key: parse_json(value) for key, value in found}
 
 
 @contextmanager

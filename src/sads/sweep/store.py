@@ -94,7 +94,7 @@ class Store:
             )
             known = [(key, json.dumps(value, sort_keys=True)) for key, value in facts.items()]
             run.executemany("INSERT INTO sweep VALUES (?, ?)", known)
-            seal_facts(run, facts)
+            seal_facts(run)
             seal_rows(run)
 
     def _migrate(self) -> None:
@@ -102,7 +102,7 @@ class Store:
         with self._transaction() as run:
             for statement in _MIGRATION.split(";\n"):
                 run.execute(statement)
-            seal_facts(run, read_sealed_facts(run, 1))
+            seal_facts(run)
             seal_rows(run)
 
     def statuses(self) -> dict[str, str]:
