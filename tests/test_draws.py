@@ -155,7 +155,8 @@ def test_old_rows_count_as_results_of_their_version(old: Path) -> None:
     found = {row["seed"]: row for row in read_rows(out)[1]}
     assert (found[0]["draws"], found[1]["draws"]) == (1, DRAWS)
     assert found[0]["sw2"] == next(row["sw2"] for row in rows if row["status"] == "done")
-    assert not (out / "results" / f"{found[0]['id']}.json").exists()  # it was not trained again
+    assert found[0]["artefact"] is None  # it was not trained again
+    assert found[1]["artefact"] is not None
     # Where there is a result of either version, the newer one is taken.
     run_sweep(old / "spec.toml", old / "fresh", engine=InProcess())
     both = [*read_rows(old / "sweep")[1], *read_rows(old / "fresh")[1]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from sads.alignment import load_rotation
+from sads.alignment import load_rotation, save_rotation
 from sads.diffusion import read_training, stored_rotation
 from sads.geometry import load_geometry
 from sads.geometry.spectra import read_spectrum
@@ -76,6 +76,14 @@ def test_what_trials_know_files_by(version):
     assert digest(GOLDEN / f"geometry-{version}") == "sha256-d456e4b007d7b67855daa2cc0d0b1fe7"
     assert digest(GOLDEN / f"closed-form-{version}") == "sha256-0e7a63ec3fc974deae1baa5bd58f9a1d"
     assert digest(GOLDEN / f"rotation-{version}") == "sha256-ef233c8b4c65b8da9133555e3efdd502"
+
+
+def test_what_is_stored_again_is_the_same_to_trials(tmp_path):
+    for name in ("geometry", "closed-form"):
+        load_geometry(GOLDEN / f"{name}-1").save(tmp_path / name)
+        assert digest(tmp_path / name) == digest(GOLDEN / f"{name}-1")
+    save_rotation(load_rotation(GOLDEN / "rotation-1"), tmp_path)
+    assert digest(tmp_path) == digest(GOLDEN / "rotation-1")
 
 
 @VERSIONS

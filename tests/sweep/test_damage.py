@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.sweep import read_rows, run_sweep
 from sads.sweep.layout import Layout, read_published
@@ -123,6 +124,18 @@ def test_results_from_a_table_outlive_the_database(place):
     overwrite(new / "sweep.sqlite")
     assert run_sweep(place / "spec.toml", new, engine=NoEngine()) == {"done": 2}
     assert read_rows(new)[1] == before
+
+
+def test_results_of_older_draws_outlive_the_database(tmp_path):
+    """A finished trial of the first draws stays; the other one is run with the present ones."""
+    shutil.copytree(GOLDEN.parent / "draws-1", tmp_path, dirs_exist_ok=True)
+    out = tmp_path / "sweep"
+    [old] = [row for row in read_rows(out)[1] if row["status"] == "done"]
+    overwrite(out / "sweep.sqlite")
+    assert run_sweep(tmp_path / "spec.toml", out, engine=InProcess()) == {"done": 2}
+    rows = read_rows(out)[1]
+    assert old in rows
+    assert sorted(row["draws"] for row in rows) == [1, DRAWS]
 
 
 def test_a_database_of_the_first_version_is_brought_to_this_one(tmp_path):

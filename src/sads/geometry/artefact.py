@@ -78,6 +78,7 @@ def check_plan(plan: Plan) -> None:
     estimators = (*ESTIMATORS, "closed form")
     expect(plan.estimator in estimators, f"an estimator, got {plan.estimator!r}")
     expect(plan.seed >= 0 and plan.batch >= 1, "a seed from 0 and a batch from 1 on")
+    expect(plan.draws >= 1, f"a version of the draws from 1 on, got {plan.draws}")
     expect(0 < plan.scale < math.inf, f"a positive scale, got {plan.scale}")
     expect(math.prod(plan.readout.shape) == size, f"a read-out of {size} values")
     _check_readout(plan.readout)

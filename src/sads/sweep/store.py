@@ -132,6 +132,8 @@ class Store:
             )
             known = [row[0] for row in run.execute("SELECT id FROM trials ORDER BY id")]
             run.execute("UPDATE sweep SET value = ? WHERE key = 'trials'", (json.dumps(known),))
+            seal_facts(run)
+            seal_rows(run, [planned.id for planned in trials.values()])
 
     def give_up(self, identity: str, status: str, error: str, attempts: int) -> None:
         """Record that a trial failed, or is quarantined."""
