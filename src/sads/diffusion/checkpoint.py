@@ -1,12 +1,11 @@
 """A training on disk: one safetensors file with everything that decides the next step.
 
-Tensors: the parameters and buffers, Adam's two moments, the generator's state, the order of the
-running epoch, the losses. The header holds the protocol, the progress and a checksum. No pickle.
+Tensors: network and optimiser (see `state`), the generator's state, the order of the running
+epoch, the losses. The header holds the protocol, the progress and a checksum. No pickle.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +22,7 @@ from ..networks import ScoreFamily
 from ..randomness import torch_stream
 from ..schedule import Schedule
 from ..storage import atomic_write, checksum, reason, write_bytes
+from .state import load_parameters, restore_optimiser, state_tensors
 
 FILE = "training.safetensors"
 FORMAT = "sads.training/1"
@@ -74,6 +74,11 @@ class Header(BaseModel):
     seconds: float
     draws: int = 1  # older than the field
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether fewer updates were made than planned."""
+        return self.step < self.settings.iterations
+
 
 @dataclass
 class Run:
@@ -82,6 +87,7 @@ class Run:
     settings: Settings
     generator: torch.Generator
     order: Int[Tensor, " M"]
+    fingerprint: str = ""
     data: str = ""
     rotation: str | None = None
     cursor: int = 0
@@ -90,9 +96,16 @@ class Run:
     seconds: float = 0.0
 
     @classmethod
-    def fresh(cls, settings: Settings, data: str = "", rotation: str | None = None) -> "Run":
+    def fresh(
+        cls,
+        settings: Settings,
+        fingerprint: str = "",
+        data: str = "",
+        rotation: str | None = None,
+    ) -> "Run":
         generator = torch_stream(settings.seed, "batches and noise of a training")
-        return cls(settings, generator, torch.empty(0, dtype=torch.int64), data, rotation)
+        order = torch.empty(0, dtype=torch.int64)
+        return cls(settings, generator, order, fingerprint, data, rotation)
 
 
 def write_run(
@@ -103,18 +116,16 @@ def write_run(
     run: Run,
 ) -> None:
     """Write atomically; on failure the old file stays."""
-    tensors = {f"network.{n}": v for n, v in network.state_dict().items()}
-    for (name, _), moments in zip(network.named_parameters(), _moments(optimiser), strict=True):
-        tensors |= {f"{key}.{name}": moments[key] for key in ("exp_avg", "exp_avg_sq")}
+    tensors = state_tensors(network, optimiser, run.step)
     tensors |= {
         "generator": run.generator.get_state(),
         "order": run.order,
         "losses": torch.tensor(run.losses, dtype=torch.float64),
     }
-    plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    plain = _plain(tensors)
     header = Header(
         network=family.name,
-        fingerprint=family.fingerprint(network),
+        fingerprint=run.fingerprint,
         shape=family.shape,
         schedule=family.schedule.kind,
         steps=family.schedule.steps,
@@ -130,9 +141,15 @@ def write_run(
     atomic_write(directory / FILE, write_bytes(save(plain, metadata=metadata)))
 
 
-def _moments(optimiser: torch.optim.Optimizer) -> list[dict[str, Any]]:
-    parameters = optimiser.param_groups[0]["params"]
-    return [optimiser.state[parameter] for parameter in parameters]
+def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors as they are stored: on the CPU, and no two in the same memory (tied parameters)."""
+    plain, taken = {}, set()
+    for name, value in tensors.items():
+        own = value.detach().cpu().contiguous()
+        address = own.untyped_storage().data_ptr()
+        plain[name] = own.clone() if address in taken else own
+        taken.add(address)
+    return plain
 
 
 def read_run(
@@ -148,22 +165,15 @@ def read_run(
         ArtefactError: if the file is damaged, or of another network, protocol or dataset.
     """
     header, tensors = read_training(directory)
-    _refuse_other(directory, header, family, network, fresh)
+    _refuse_other(directory, header, family, fresh)
     load_parameters(network, tensors, directory)
-    step = torch.tensor(float(header.step))
-    for (name, _), parameter in zip(
-        network.named_parameters(), optimiser.param_groups[0]["params"], strict=True
-    ):
-        optimiser.state[parameter] = {
-            "step": step.clone(),
-            "exp_avg": tensors[f"exp_avg.{name}"].to(parameter.device),
-            "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(parameter.device),
-        }
+    restore_optimiser(network, optimiser, tensors, header.step)
     fresh.generator.set_state(tensors["generator"])
     return Run(
         settings=fresh.settings,
         generator=fresh.generator,
         order=tensors["order"],
+        fingerprint=fresh.fingerprint,
         data=fresh.data,
         rotation=fresh.rotation,
         cursor=header.cursor,
@@ -198,15 +208,6 @@ def read_training(directory: Path) -> tuple[Header, dict[str, Tensor]]:
     return header, tensors
 
 
-def load_parameters(network: nn.Module, tensors: dict[str, Tensor], directory: Path) -> None:
-    """Put stored parameters and buffers into a network of the same architecture."""
-    own = {n.removeprefix("network."): v for n, v in tensors.items() if n.startswith("network.")}
-    try:
-        network.load_state_dict(own)
-    except RuntimeError as error:
-        raise ArtefactError(f"{directory} holds the parameters of another network") from error
-
-
 def stored_rotation(directory: Path) -> Rotation | None:
     """The rotation that the data of a training went through; None if there was none."""
     header, _ = read_training(directory)
@@ -223,9 +224,7 @@ def stored_schedule(header: Header) -> Schedule:
     return Schedule(header.schedule, header.steps)
 
 
-def _refuse_other(
-    directory: Path, header: Header, family: ScoreFamily, network: nn.Module, fresh: Run
-) -> None:
+def _refuse_other(directory: Path, header: Header, family: ScoreFamily, fresh: Run) -> None:
     if header.draws != DRAWS and header.step < fresh.settings.iterations:
         raise ArtefactError(
             f"{directory} holds a training from version {header.draws} of the random draws, which "
@@ -234,7 +233,7 @@ def _refuse_other(
     own = {
         "network": family.name,
         "shape": family.shape,
-        "fingerprint": family.fingerprint(network),
+        "fingerprint": fresh.fingerprint,
         "schedule": family.schedule.kind,
         "steps": family.schedule.steps,
         "data": fresh.data,
@@ -257,4 +256,12 @@ def _refuse_other(
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:
-    return checksum({name: np.asarray(value) for name, value in tensors.items()})
+    return checksum({name: _as_numpy(value) for name, value in tensors.items()})
+
+
+def _as_numpy(value: Tensor) -> np.ndarray:
+    """The values of a tensor; as bytes where NumPy does not have its type (bfloat16)."""
+    try:
+        return value.numpy()
+    except TypeError:
+        return value.flatten().view(torch.uint8).numpy()

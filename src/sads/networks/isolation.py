@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ..errors import InputError
-from ..randomness import start_global_generators, start_global_generators_as_before
+from ..randomness import sequence, start_global_generators, start_global_generators_as_before
 
 Result = TypeVar("Result")
 
@@ -63,6 +63,47 @@ def _started(run: Callable[[], Result], start: Callable[[], None]) -> Result:
         start()
         with _seeding_disabled():
             return run()
+
+
+class OwnDraws:
+    """Calls whose draws from the global generators depend on a seed and the call's keys alone.
+
+    Dropout and stochastic depth draw while a network is called. The first call shows whether this
+    one does. Calls of one that does not are left alone: seeding takes time, and threads wait for
+    each other meanwhile.
+
+    Args:
+        seed: of all draws.
+        purpose: what is drawn, see `sads.randomness`.
+    """
+
+    def __init__(self, seed: int, purpose: str):
+        self.seed, self.purpose = seed, purpose
+        self.drawn: bool | None = None
+
+    def __call__(self, run: Callable[[], Result], *keys: int) -> Result:
+        """What `run` returns."""
+        if self.drawn is False:
+            return run()
+        words = sequence(self.seed, self.purpose, *keys).generate_state(1, np.uint64)
+        # Seeding functions are not disabled: compilers put the state back with them.
+        with _GLOBAL_STATE, global_state_kept():
+            start_global_generators(int(words[0]) >> 1, self.purpose)
+            return self._watched(run)
+
+    def _watched(self, run: Callable[[], Result]) -> Result:
+        before = None if self.drawn else _positions()
+        result = run()
+        if not self.drawn:
+            self.drawn = _positions() != before
+        return result
+
+
+def _positions() -> tuple[object, ...]:
+    """Where the global generators are."""
+    legacy: Any = np.random.get_state()  # noqa: NPY002
+    words = legacy[1].tobytes(), *legacy[2:]
+    return random.getstate(), words, torch.get_rng_state().numpy().tobytes()
 
 
 @contextmanager
