@@ -86,7 +86,8 @@ def test_a_training_writes_lines_also_with_json(sads, tmp_path, monkeypatch):
     assert re.search(r"sads: mlp,width=16: \d+ of 200 steps, loss", err)
 
 
-def test_a_short_command_says_nothing(sads, tmp_path):
+def test_a_short_command_says_nothing(sads, tmp_path, monkeypatch):
+    monkeypatch.setattr(plain, "FIRST_SECONDS", 5.0)
     code, _, err = sads(*train(out=str(tmp_path / "run")))
     assert (code, err) == (0, "")
 
