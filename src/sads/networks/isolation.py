@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ..errors import InputError
-from ..randomness import sequence, start_global_generators, start_global_generators_as_before
+from ..randomness import start_global_generators, start_global_generators_as_before
 
 Result = TypeVar("Result")
 
@@ -85,10 +85,9 @@ class OwnDraws:
         """What `run` returns."""
         if self.drawn is False:
             return run()
-        words = sequence(self.seed, self.purpose, *keys).generate_state(1, np.uint64)
         # Seeding functions are not disabled: compilers put the state back with them.
         with _GLOBAL_STATE, global_state_kept():
-            start_global_generators(int(words[0]) >> 1, self.purpose)
+            start_global_generators(self.seed, self.purpose, *keys)
             return self._watched(run)
 
     def _watched(self, run: Callable[[], Result]) -> Result:
