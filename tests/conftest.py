@@ -12,6 +12,12 @@ settings.register_profile("sads", deadline=None, derandomize=True, max_examples=
 settings.load_profile("sads")
 
 
+@pytest.fixture(autouse=True)
+def no_lines_of_progress(monkeypatch):
+    """Tests of what is on standard error do not depend on how fast the machine is."""
+    monkeypatch.setattr("sads.cli.plain.FIRST_SECONDS", 3_600.0)
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """Real images beside the repository, where there are any."""

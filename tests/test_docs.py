@@ -59,6 +59,20 @@ def test_the_tutorial_and_every_guide_are_executed():
     assert {"tutorial.md", "own-network.md", *guides} - {"how-to/cluster.md"} <= known
 
 
+def _writes_a_file(words: list[str]) -> bool:
+    single = words[1] in ("sample", "report") and "--out" in words
+    return single or bool({"--png", "--csv"} & {*words})
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_can_be_run_again(page):
+    """Directories are continued; a file that the first run made is replaced only with --force."""
+    shown = [block.text for block in blocks(page) if block.language == "sh" and not block.mark]
+    for line in "\n".join(shown).splitlines():
+        words = shlex.split(line, comments=True)
+        assert not words or not _writes_a_file(words) or "--force" in words, line
+
+
 def test_marks_are_known():
     for page in PAGES:
         assert {block.mark for block in blocks(page)} <= MARKS, page

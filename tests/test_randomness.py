@@ -176,7 +176,7 @@ def test_factories_that_draw_from_numpy_and_python_have_streams_of_their_own() -
 SOURCES = sorted(Path(sads.__file__).parent.rglob("*.py"))
 #: Where the purpose stands among the arguments.
 NAMED = {"sequence": 1, "stream": 1, "fast_stream": 1, "torch_stream": 1, "as_generator": 1}
-NAMED |= {"seeded": 2}
+NAMED |= {"seeded": 2, "OwnDraws": 1}
 PLAIN = {"default_rng", "manual_seed", "SeedSequence", "RandomState", "SFC64", "seed", "fork_rng"}
 
 

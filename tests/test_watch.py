@@ -67,6 +67,7 @@ def test_a_sweep_says_what_is_done_and_left(tmp_path):
     assert not found.finished
     rows = dict(found.rows)
     assert rows["done"] == "2 of 4"
+    assert (found.numbers["done"], found.numbers["of"], found.numbers["failed"]) == (2, 4, 1)
     assert rows["failed"].endswith("it broke")
 
 
@@ -82,7 +83,73 @@ def test_the_command_prints_a_table_or_json(sads, tmp_path):
 def test_bad_input_is_one_line(sads, tmp_path):
     code, _, error = sads("watch", str(tmp_path))
     assert code == 2
-    assert "neither a geometry nor a sweep" in error
+    assert "neither a geometry nor a training nor a sweep" in error
     assert error.count("\n") == 1
     package.estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "dit")
     assert sads("watch", str(tmp_path / "dit"), "--every", "0")[0] == 2
+
+
+TRAINING = {"shape": "1x8x8", "iterations": 6, "batch_size": 4}
+
+
+class StopError(Exception):
+    pass
+
+
+def stopped_training(out, moment=4):
+    """A training of six steps that was stopped at one of them."""
+
+    def stop(step):
+        if step.number == moment:
+            raise StopError
+
+    with pytest.raises(StopError):
+        package.train("mlp,width=8", "digits", out=out, callbacks=(stop,), **TRAINING)
+
+
+def test_a_training_is_stopped_running_or_finished(tmp_path, monkeypatch):
+    monkeypatch.setattr("sads.diffusion.training.CHECKPOINT_SECONDS", 0.0)
+    stopped_training(tmp_path)
+    found = look(tmp_path)
+    rows = dict(found.rows)
+    assert rows["state"].startswith("stopped")
+    assert rows["steps"] == "3 of 6"  # the fourth was not stored any more
+    assert "time left" in rows
+    assert (found.finished, found.running) == (False, False)
+    assert (found.numbers["step"], found.numbers["of"]) == (3, 6)
+    assert found.numbers["loss"] > 0
+    assert found.numbers["seconds_left"] == pytest.approx(3 / found.numbers["steps_a_second"])
+    with writing(tmp_path):
+        assert dict(look(tmp_path).rows)["state"] == "running"
+    package.train("mlp,width=8", "digits", out=tmp_path, **TRAINING)
+    found = look(tmp_path)
+    assert (found.finished, found.numbers["step"], found.numbers["seconds_left"]) == (True, 6, None)
+
+
+def test_a_training_that_stored_nothing_yet_runs(tmp_path):
+    with writing(tmp_path / "new"):
+        assert look(tmp_path / "new").running
+        assert look(tmp_path).running
+
+
+def test_a_folder_shows_all_runs_in_it(sads, tmp_path, monkeypatch):
+    monkeypatch.setattr("sads.diffusion.training.CHECKPOINT_SECONDS", 0.0)
+    stopped_training(tmp_path / "deeper" / "training")
+    package.estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "dit")
+    spec = write_spec(tmp_path, indices=(0,), seeds=(0,))
+    package.run_sweep(spec, tmp_path / "sweep", engine=InProcess())
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "training.safetensors").write_bytes(b"nonsense")
+    (tmp_path / "empty").mkdir()
+    code, said, _ = sads("watch", str(tmp_path), "--json")
+    assert code == 0
+    found = json.loads(said)
+    titles = [run["title"] for run in found["runs"]]
+    assert [title.split(" ")[0] for title in titles[1:]] == ["training", "geometry", "sweep"]
+    assert titles[0].endswith("broken")
+    assert found["rows"][0][1].startswith("unreadable")
+    assert not found["finished"]
+    assert [run["finished"] for run in found["runs"][1:]] == [False, True, True]
+    code, said, _ = sads("watch", str(tmp_path))
+    assert code == 0
+    assert "3 of 6" in said

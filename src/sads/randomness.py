@@ -131,11 +131,11 @@ def global_stream() -> np.random.Generator:
     return np.random.default_rng(int(torch.randint(2**62, ()).item()))
 
 
-def start_global_generators(seed: int, purpose: str) -> None:
+def start_global_generators(seed: int, purpose: str, *keys: int) -> None:
     """Start the global generators of torch, NumPy and Python, each from a stream of its own."""
     import torch
 
-    of_torch, of_numpy, of_python = (sequence(seed, purpose, part) for part in range(3))
+    of_torch, of_numpy, of_python = (sequence(seed, purpose, *keys, part) for part in range(3))
     fill_state(torch.default_generator, of_torch)
     words = np.random.MT19937(of_numpy).state["state"]["key"]
     np.random.set_state(("MT19937", words, len(words), 0, 0.0))  # noqa: NPY002

@@ -10,13 +10,13 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError
 
-from .errors import ArtefactError
+from .errors import ArtefactError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,10 +68,12 @@ def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     """
     target = file_target(path)
     temporary = target.with_name(f".{target.stem}.{ARTEFACT}.{os.getpid()}.tmp")
+    remove_leftovers(target.parent)
     try:
-        write(temporary)
-        flush(temporary)
-        os.replace(temporary, target)
+        with _claimed(temporary):
+            write(temporary)
+            flush(temporary)
+            os.replace(temporary, target)
         flush(target.parent)
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
@@ -82,6 +84,50 @@ def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _claimed(temporary: Path) -> Iterator[None]:
+    """A new file with a lock on it for as long as it is written: others leave it alone then."""
+    while True:
+        with open(temporary, "ab") as file:
+            with suppress(OSError):  # some file systems have no locks, and keep their leftovers
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Between making and locking it, somebody may have taken it for a leftover.
+            if _is_at(file.fileno(), temporary):
+                yield
+                return
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what processes that were killed while writing left behind.
+
+    Only files with names of ours go, and only those that no living process holds the lock of.
+    """
+    for leftover in directory.glob(f".*.{ARTEFACT}.*.tmp"):
+        with suppress(OSError), open(leftover, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(file.fileno(), leftover):  # and not renamed since it was opened
+                leftover.unlink()
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Refuse to replace a file, unless that was asked for; for the start of a command.
+
+    Raises:
+        InputError: if there is one.
+        ArtefactError: if something else is there, or the place cannot be written.
+    """
+    file_target(path)
+    if path.exists() and not force:
+        raise InputError(f"{path} exists: replace it with --force (force=True), or choose another")
 
 
 def write_bytes(content: bytes) -> Callable[[Path], object]:
@@ -116,9 +162,7 @@ def writing(directory: Path) -> Iterator[None]:
                 f"{directory} is being written by another process: wait for it, or choose "
                 "another --out"
             ) from None
-        # What a process that was killed while writing left behind; its names end like this.
-        for stale in directory.glob(f".*.{ARTEFACT}.*.tmp"):
-            stale.unlink(missing_ok=True)
+        remove_leftovers(directory)
         yield
 
 

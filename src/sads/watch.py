@@ -1,19 +1,24 @@
-"""How a geometry or a sweep that is running stands, read from its directory without touching it."""
+"""How a geometry, a training or a sweep stands, read from its directory without touching it."""
 
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .errors import ArtefactError
+from .errors import ArtefactError, SadsError
 from .sweep.layout import Layout
 from .sweep.store import DONE, FAILED, PENDING, QUARANTINED, read_rows
 from .sweep.summary import named, span
 
-GEOMETRY = "geometry.safetensors"
+if TYPE_CHECKING:
+    from .diffusion import Header
+
+GEOMETRY, TRAINING = "geometry.safetensors", "training.safetensors"
+DEPTH = 4  # levels of folders that are looked through for runs
 LARGEST = 1024  # rows of a factor whose error is computed at every look
 SHOWN = 6
 
@@ -27,30 +32,87 @@ class Standing:
         rows: names and values.
         finished: whether there is nothing left to do.
         running: whether a process is writing to it; None where that cannot be told.
+        numbers: of a geometry `networks`, `whitened_error`; of a training `step`, `of`, `loss`,
+            `steps_a_second`, `seconds_left`; of a sweep `done`, `of`, `failed`, `seconds_left`.
+        runs: of a folder, the runs in it.
     """
 
     title: str
     rows: tuple[tuple[str, str], ...]
     finished: bool
     running: bool | None
+    numbers: dict[str, float | None] = field(default_factory=dict)
+    runs: tuple["Standing", ...] = ()
 
 
 def look(directory: str | Path) -> Standing:
-    """How the geometry or the sweep in a directory stands now.
+    """How the geometry, the training or the sweep in a directory, or all in a folder, stand now.
 
     Raises:
-        ArtefactError: if there is neither.
+        ArtefactError: if there is none.
     """
     place = Path(directory)
-    if (place / GEOMETRY).is_file():
-        return _geometry(place)
-    if Layout(place).database.is_file():
-        return _sweep(place)
-    if held(place / ".lock"):
-        return Standing(str(place), (("state", "nothing stored yet"),), False, True)
-    raise ArtefactError(
-        f"neither a geometry nor a sweep in {directory}: expected {GEOMETRY} or "
-        f"{Layout(place).database.name}"
+    runs = _runs(place)
+    if not runs:
+        runs = [standing for below in _below(place, DEPTH) for standing in _readable(below)]
+        return _folder(place, runs)
+    return runs[0] if len(runs) == 1 else _folder(place, runs)
+
+
+def _runs(place: Path) -> list[Standing]:
+    """What runs, or has run, in a directory itself; a training may share it with a geometry."""
+    readers = (GEOMETRY, _geometry), (TRAINING, _training), (Layout(place).database.name, _sweep)
+    found = [read(place) for name, read in readers if (place / name).is_file()]
+    if not found and held(place / ".lock"):
+        return [Standing(str(place), (("state", "nothing stored yet"),), False, True)]
+    return found
+
+
+def _readable(place: Path) -> list[Standing]:
+    """The same of one directory among many, where a damaged run does not hide the others."""
+    try:
+        return _runs(place)
+    except SadsError as error:
+        return [Standing(str(place), (("state", f"unreadable: {error}"),), True, None)]
+
+
+def _below(place: Path, depth: int) -> list[Path]:
+    """Directories below one, but not those inside a run."""
+    try:
+        children = sorted(child for child in place.iterdir() if child.is_dir())
+    except OSError:
+        return []
+    found: list[Path] = []
+    for child in children:
+        found.append(child)
+        names = (GEOMETRY, TRAINING, Layout(child).database.name)
+        if depth > 1 and not any((child / name).is_file() for name in names):
+            found += _below(child, depth - 1)
+    return found
+
+
+def _folder(place: Path, runs: list[Standing]) -> Standing:
+    if not runs:
+        raise ArtefactError(
+            f"neither a geometry nor a training nor a sweep in {place}: expected {GEOMETRY}, "
+            f"{TRAINING} or {Layout(place).database.name} there or in a folder below"
+        )
+    rows = tuple((run.title, _brief(run)) for run in runs)
+    alive = [run.running for run in runs]
+    running = True if True in alive else None if None in alive else False
+    return Standing(
+        f"runs in {place}", rows, all(run.finished for run in runs), running, runs=tuple(runs)
+    )
+
+
+def _brief(run: Standing) -> str:
+    """A run in one line: its state and how far it is."""
+    known = dict(run.rows)
+    names = ("state", "networks", "steps", "done", "time left")
+    return ", ".join(
+        known[name] if name in ("state", "time left") else f"{name} {known[name]}"
+        for name in names
+        if name in known
     )
 
 
@@ -78,11 +140,50 @@ def _geometry(place: Path) -> Standing:
     if not geometry.exact and state.seconds > 0:
         rows.append(("networks a second", f"{geometry.networks / state.seconds:,.0f}"))
     known = bool(state.counts.all()) and geometry.structure.rows <= LARGEST
-    if known and geometry.whitened_error is not None:
-        rows.append(("whitened error", f"{geometry.whitened_error:.2g}"))
+    error = geometry.whitened_error if known else None
+    if error is not None:
+        rows.append(("whitened error", f"{error:.2g}"))
         rows.append(("certified", f"{geometry.spectrum().certified_share():.1%} of directions"))
     rows.append(("last stored", _ago(time.time() - (place / GEOMETRY).stat().st_mtime)))
-    return Standing(f"geometry of {geometry.plan.network}", tuple(rows), state.finished, running)
+    title = f"geometry of {geometry.plan.network} in {place}"
+    numbers = {"networks": geometry.networks, "whitened_error": error}
+    return Standing(title, tuple(rows), state.finished, running, numbers)
+
+
+@lru_cache(maxsize=64)
+def _stored_training(place: Path, changed: int) -> "tuple[Header, float]":
+    """What a training says of itself and its mean loss, read once for each stored state."""
+    from .diffusion import read_training  # torch takes seconds to load
+
+    header, tensors = read_training(place)
+    losses = tensors["losses"]
+    return header, float(losses[-max(1, len(losses) // 10) :].mean())
+
+
+def _training(place: Path) -> Standing:
+    status = (place / TRAINING).stat()
+    header, loss = _stored_training(place, status.st_mtime_ns)
+    running, finished = held(place / ".lock"), not header.unfinished
+    age, of = max(0.0, time.time() - status.st_mtime), header.settings.iterations
+    pace = header.step / header.seconds if header.seconds > 0 else None
+    left = None if finished or not pace else (of - header.step) / pace
+    if left is not None and running:
+        left = max(0.0, left - age)  # it went on since
+    rows = [
+        ("state", _state(finished, running)),
+        ("steps", f"{header.step:,} of {of:,}"),
+        ("loss", f"{loss:.4g} (mean of the last tenth)"),
+        ("time spent", span(header.seconds)),
+    ]
+    if pace:
+        rows.append(("steps a second", f"{pace:,.3g}"))
+    if left is not None:
+        rows.append(("time left", f"about {span(left)} at the pace so far"))
+    rows.append(("last stored", _ago(age)))
+    numbers = {"step": header.step, "of": of, "loss": loss}
+    numbers |= {"steps_a_second": pace, "seconds_left": left}
+    title = f"training of {header.network} in {place}"
+    return Standing(title, tuple(rows), finished, running, numbers)
 
 
 def _sweep(place: Path) -> Standing:
@@ -93,7 +194,7 @@ def _sweep(place: Path) -> Standing:
     rows = [
         ("state", _state(finished, running)),
         ("done", f"{counts[DONE]:,} of {len(trials):,}"),
-        ("failed", f"{counts[FAILED] + counts[QUARANTINED]:,}"),
+        ("failed", f"{_failed(counts):,}"),
     ]
     if done:
         seconds = [_seconds(row) for row in done]
@@ -106,7 +207,9 @@ def _sweep(place: Path) -> Standing:
     rows += [("last done", f"{named(row)}: SW2 {row['sw2']:.3g}") for row in _latest(done)]
     problems = [row for row in trials if row["status"] in (FAILED, QUARANTINED)]
     rows += [(row["status"], f"{named(row)}: {row['error']}") for row in problems[:SHOWN]]
-    return Standing(f"sweep in {place}", tuple(rows), finished, running)
+    numbers = {"done": counts[DONE], "of": len(trials), "failed": _failed(counts)}
+    numbers |= {"seconds_left": None if finished else left}
+    return Standing(f"sweep in {place}", tuple(rows), finished, running, numbers)
 
 
 def _state(finished: bool, running: bool | None) -> str:
@@ -115,6 +218,10 @@ def _state(finished: bool, running: bool | None) -> str:
     if running is None:
         return "not finished; whether it runs cannot be told here"
     return "running" if running else "stopped; the same command goes on"
+
+
+def _failed(counts: Counter[str]) -> int:
+    return counts[FAILED] + counts[QUARANTINED]
 
 
 def _seconds(row: dict[str, Any]) -> float:

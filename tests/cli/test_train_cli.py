@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+import sads as package
+
 OPTIONS = {"--shape": "1x8x8", "--data": "digits", "--iterations": "5", "--batch-size": "20"}
 
 
@@ -77,5 +79,38 @@ def test_a_full_disk_while_sampling_is_one_line(sads, tmp_path):
     )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+    assert done.stderr.splitlines()[-1].startswith("sads: error: cannot write")
+    assert "Traceback" not in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+class StopError(Exception):
+    pass
+
+
+def test_samples_of_an_unfinished_training_say_so(sads, tmp_path, monkeypatch):
+    monkeypatch.setattr("sads.diffusion.training.CHECKPOINT_SECONDS", 0.0)
+    run = tmp_path / "run"
+
+    def stop(step):
+        if step.number == 4:
+            raise StopError
+
+    protocol = {"iterations": 5, "batch_size": 20, "out": run, "callbacks": (stop,)}
+    with pytest.raises(StopError):
+        package.train("mlp,width=16", "digits", shape="1x8x8", **protocol)
+    words = ["sample", str(run), "--count", "2", "--steps", "2", "--out", str(tmp_path / "x.npy")]
+    code, out, err = sads(*words, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["unfinished"], found["iterations"], found["of"]) == (True, 3, 5)
+    assert (
+        err
+        == f"sads: {run} is unfinished, 3 of 5 iterations: its network is sampled as it stands\n"
+    )
+    assert np.load(tmp_path / "x.npy").shape == (2, 1, 8, 8)
+    assert sads(*train(out=str(run)))[0] == 0  # goes on
+    code, out, err = sads(*words, "--json", "--force")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["unfinished"], found["iterations"], found["of"]) == (False, 5, 5)

@@ -133,3 +133,24 @@ def test_samples_known_already_can_be_left_out():
             torch.testing.assert_close(rest, whole[first:], rtol=0, atol=0)
     with pytest.raises(InputError, match="the first sample is one of 0 to 5, got 6"):
         draw(5, schedule, steps=3, first=6)
+
+
+def test_a_network_that_draws_while_it_is_called_gives_samples_by_seed_alone():
+    """Dropout that is never switched off: its masks come from the seed, not from elsewhere."""
+    schedule = Schedule("linear", 50)
+    known = exact(schedule)
+
+    def predict(x, t):
+        return torch.nn.functional.dropout(known(x, t), 0.1)
+
+    def draw_with(seed: int) -> torch.Tensor:
+        chunks = sample_chunks(predict, (4,), 70, schedule, steps=5, seed=seed, eta=0.0)
+        return torch.cat(list(chunks))
+
+    torch.rand(3)
+    state = torch.get_rng_state()
+    one = draw_with(1)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(3)
+    assert torch.equal(draw_with(1), one)
+    assert not torch.equal(draw_with(2), one)

@@ -123,6 +123,20 @@ def test_samples_of_a_training(tmp_path, unet):
     sheet = training_sheet(tmp_path / "t", steps=2)
     assert sheet.title == "rotation random"
     assert sheet.picture.startswith("data:image/png;base64,")
+    assert "1 training steps" in sheet.note
+
+
+def test_samples_of_an_unfinished_training_say_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("sads.diffusion.training.CHECKPOINT_SECONDS", 0.0)
+
+    def stop(step):
+        if step.number == 2:
+            raise InterruptedError
+
+    protocol = {"iterations": 5, "batch_size": 8, "out": tmp_path, "callbacks": (stop,)}
+    with pytest.raises(InterruptedError):
+        sads.train("mlp,width=8", "digits,count=32", shape="1x8x8", **protocol)
+    assert "unfinished, 1 of 5 training steps" in training_sheet(tmp_path, steps=2).note
 
 
 def test_the_doctor_is_asked_only_if_wanted(unet, monkeypatch):

@@ -12,6 +12,7 @@ def align(
     *,
     data: str,
     png: Path | None = None,
+    force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Say how a dataset lies in a network's geometry.
@@ -24,15 +25,16 @@ def align(
         directory: where `sads geometry --out` saved the geometry.
         data: in the data grammar, see `sads data --help`; its training split by default.
         png: write a picture of the energy profile to this file.
+        force: replace an existing picture.
         json: print the result as one JSON object.
     """
     from .. import api
     from ..alignment.summary import sentences, summary
-    from ..storage import file_target
+    from ..storage import refuse_existing
     from .progress import waiting
 
     if png is not None:
-        file_target(png)  # a place that cannot be written is found before the work
+        refuse_existing(png, force=force)
     with waiting(f"aligning {data}"):
         found = api.align(directory, data)
         said = sentences(found)

@@ -31,14 +31,13 @@ def compare(
             difference.
         json: print the result as one JSON object.
     """
-    from rich.console import Console
-
     from .. import comparison
     from ..comparison.words import comparison_sentences
     from ..geometry import load_geometry
+    from .progress import waiting
 
     a, b = load_geometry(first), load_geometry(second)
-    with Console(stderr=True).status("comparing fold by fold"):
+    with waiting("comparing fold by fold"):
         found = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
     print(jsonlib.dumps(asdict(found)) if json else "\n".join(comparison_sentences(found)))
     sys.exit(int(found.different))

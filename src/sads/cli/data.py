@@ -12,6 +12,7 @@ def data(
     *,
     shape: str | None = None,
     png: Path | None = None,
+    force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Summarise a dataset and draw a contact sheet.
@@ -26,14 +27,15 @@ def data(
             `seed=` and `split=train|held-out`, after commas.
         shape: shape of one sample, CxHxW, where the data does not tell it.
         png: draw the first samples into this file.
+        force: replace an existing picture.
         json: print the result as one JSON object.
     """
     from ..data.summary import sentences, summary
     from ..specs import parse_dataset, parse_shape
-    from ..storage import file_target
+    from ..storage import refuse_existing
 
     if png is not None:
-        file_target(png)  # a place that cannot be written is found before the work
+        refuse_existing(png, force=force)
     found = parse_dataset(data, shape=parse_shape(shape) if shape else None)
     if png is not None:
         from ..plots.contact_sheet import draw_contact_sheet

@@ -11,6 +11,7 @@ def directions(
     directory: Path,
     *,
     png: Path | None = None,
+    force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Show the directions of a stored geometry.
@@ -20,22 +21,23 @@ def directions(
     Args:
         directory: where `sads geometry --out` saved it.
         png: draw spectrum, eigenvectors and their DFT energy into this file.
+        force: replace an existing picture.
         json: print the result as one JSON object.
     """
     from ..geometry import load_geometry
     from ..geometry.summary import sentences, summary, title
-    from ..storage import file_target
+    from ..storage import refuse_existing
+    from .progress import waiting
 
     if png is not None:
-        file_target(png)  # a place that cannot be written is found before the work
-    found = load_geometry(directory)
-    if png is not None:
-        from ..plots.directions import draw_directions, save_figure
+        refuse_existing(png, force=force)
+    with waiting(f"computing the spectrum of {directory}"):
+        found = load_geometry(directory)
+        if png is not None:
+            from ..plots.directions import draw_directions, save_figure
 
-        save_figure(draw_directions(found.spectrum(), title(found)), png)
-    if json:
-        print(jsonlib.dumps(summary(found)))
-        return
-    print("\n".join(sentences(found)))
-    if png is not None:
+            save_figure(draw_directions(found.spectrum(), title(found)), png)
+        said = jsonlib.dumps(summary(found)) if json else "\n".join(sentences(found))
+    print(said)
+    if png is not None and not json:
         print(f"Drawn in {png}.")

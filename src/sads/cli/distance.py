@@ -28,11 +28,10 @@ def distance(
         seed: of directions and permutations.
         json: print the result as one JSON object.
     """
-    from rich.console import Console
-
     from .. import api
+    from .progress import waiting
 
-    with Console(stderr=True).status("projecting and sorting"):
+    with waiting("projecting and sorting"):
         found = api.distance(a, b, shape=shape, projections=projections, seed=seed)
     if json:
         print(jsonlib.dumps(found))

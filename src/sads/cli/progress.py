@@ -1,13 +1,19 @@
-"""Progress bars on standard error; silent where it is not a terminal."""
+"""Progress on standard error: bars on a terminal, elsewhere a plain line now and then."""
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, TextIO
+
+from .plain import Count, Stage, lines
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..geometry import Progress
     from ..sweep.driver import Progress as SweepProgress
+
+Update = Callable[[str, int, int | None, str], None]
 
 
 def _quiet() -> redirect_stdout[TextIO]:
@@ -16,28 +22,35 @@ def _quiet() -> redirect_stdout[TextIO]:
 
 
 @contextmanager
-def _bar(title: str, counter: str, note: str) -> Iterator[Callable[..., None]]:
-    """A bar with a counter, a note and time left; the yielded function updates it."""
+def _bar(title: str, unit: str, note: str = "") -> Iterator[Update]:
+    """A counter with a note and time left, fed with title, done, total and note."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn(counter)]
-    with (
-        _quiet(),
-        Progress(
-            *columns,
-            TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as bar,
-    ):
+    if not console.is_terminal:
+        count = Count(title, unit, note=note)
+
+        def tell(title: str, done: int, total: int | None, note: str) -> None:
+            if title != count.title:  # something else is counted now
+                count.title, count.first = title, None
+            count.update(done, total, note)
+
+        with _quiet(), lines(lambda: str(count)):
+            yield tell
+        return
+    columns = [
+        TextColumn("{task.description}", markup=False),  # names are not markup
+        BarColumn(),
+        TextColumn(f"{{task.completed:,.0f}} {unit}"),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+    ]
+    with _quiet(), Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None, note=note)
 
-        def update(**fields: Any) -> None:
-            bar.update(task, **fields)
+        def update(title: str, done: int, total: int | None, note: str) -> None:
+            bar.update(task, description=title, completed=done, total=total, note=note)
 
         yield update
 
@@ -46,16 +59,11 @@ def _bar(title: str, counter: str, note: str) -> Iterator[Callable[..., None]]:
 def families_bar(title: str = "") -> "Iterator[Callable[[str, Progress], None]]":
     """A bar with networks, error and time left, fed by the yielded function with a title."""
     unknown = "error not yet known"
-    with _bar(title, "{task.completed:,.0f} networks", unknown) as update:
+    with _bar(title, "networks", unknown) as update:
 
         def report(title: str, progress: "Progress") -> None:
             known = unknown if progress.error is None else f"error {progress.error:.4f}"
-            update(
-                description=title,
-                completed=progress.networks,
-                total=progress.expected,
-                note=known,
-            )
+            update(title, progress.networks, progress.expected, known)
 
         yield report
 
@@ -70,10 +78,10 @@ def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
 @contextmanager
 def steps_bar(title: str) -> Iterator[Callable[..., None]]:
     """A bar with steps, a note and time left, fed by the yielded function."""
-    with _bar(title, "{task.completed:,.0f} steps", "") as update:
+    with _bar(title, "steps") as update:
 
         def report(done: int, total: int, note: str = "") -> None:
-            update(completed=done, total=total, note=note)
+            update(title, done, total, note)
 
         yield report
 
@@ -81,52 +89,68 @@ def steps_bar(title: str) -> Iterator[Callable[..., None]]:
 @contextmanager
 def waiting(title: str) -> Iterator[Callable[[str], None]]:
     """A sign of life for work without steps; the yielded function changes its words."""
-    from rich.console import Console
-    from rich.text import Text  # names are not markup
-
-    console = Console(stderr=True)
-    shown = console.status(Text(title)) if console.is_terminal else nullcontext()
-    with _quiet(), shown as status:
-        yield lambda stage: None if status is None else status.update(Text(stage))
+    with _quiet(), status(title) as say:
+        yield say
 
 
 @contextmanager
 def status(title: str) -> Iterator[Callable[[str], None]]:
-    """A line that says what is being done, fed by the yielded function."""
+    """The same where results are printed in between."""
     from rich.console import Console
+    from rich.text import Text  # names are not markup
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda text: None
+        stage = Stage(title)
+        with lines(lambda: str(stage)):
+            yield stage.change
         return
-    with console.status(title) as shown:
-        yield shown.update
+    with console.status(Text(title)) as shown:
+        yield lambda text: shown.update(Text(text))
 
 
 @contextmanager
 def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
     """A live table with trials done, running, failed and time left, fed by the yielded function."""
-    from datetime import timedelta
-
     from rich.console import Console
     from rich.live import Live
-    from rich.table import Table
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        with _quiet():
-            yield lambda progress: None
+        stands = "nothing done yet"
+
+        def tell(progress: "SweepProgress") -> None:
+            nonlocal stands
+            stands = _in_words(progress)
+
+        with _quiet(), lines(lambda: f"{title}: {stands}"):
+            yield tell
         return
-
-    def table(progress: "SweepProgress") -> Table:
-        counts, left = progress.counts, progress.seconds_left
-        failed = counts["failed"] + counts["quarantined"]
-        time_left = "not yet known" if left is None else str(timedelta(seconds=round(left)))
-        found = Table("done", "running", "failed", "time left", title=title, title_justify="left")
-        done = f"{counts['done']:,} of {counts.total():,}"
-        found.add_row(done, f"{len(progress.running)}", f"{failed}", time_left)
-        found.caption = "\n".join(progress.running[:8])
-        return found
-
     with _quiet(), Live(console=console, transient=True, refresh_per_second=4) as live:
-        yield lambda progress: live.update(table(progress))
+        yield lambda progress: live.update(_table(title, progress))
+
+
+def _cells(progress: "SweepProgress") -> tuple[str, str, str, str]:
+    """Done, running, failed and time left."""
+    from ..sweep.summary import span
+
+    counts, left = progress.counts, progress.seconds_left
+    failed = counts["failed"] + counts["quarantined"]
+    time_left = "not yet known" if left is None else f"about {span(left)}"
+    done = f"{counts['done']:,} of {counts.total():,}"
+    return done, f"{len(progress.running)}", f"{failed}", time_left
+
+
+def _in_words(progress: "SweepProgress") -> str:
+    done, running, failed, left = _cells(progress)
+    return f"{done} trials done, {running} running, {failed} failed, time left {left}"
+
+
+def _table(title: str, progress: "SweepProgress") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table("done", "running", "failed", "time left", title=Text(title), title_justify="left")
+    found.add_row(*_cells(progress))
+    found.caption = Text("\n".join(progress.running[:8]))
+    return found

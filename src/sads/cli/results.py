@@ -12,6 +12,7 @@ def results(
     *,
     csv: Path | None = None,
     correlate: str | None = None,
+    force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Show the results of a sweep: mean and standard error over seeds.
@@ -23,15 +24,16 @@ def results(
         csv: write one line for each trial into this file; `sads sweep --from` reads it.
         correlate: a metric (`sw2`, `msw2`, `msw2_optimised`, `w2_direction`, `loss`), for its rank
             correlation with the eigenvalues over bands, with p-values and intervals.
+        force: replace an existing table.
         json: print one JSON object with `trials`, sorted by `id`.
     """
-    from ..storage import file_target
+    from ..storage import refuse_existing
     from ..sweep.store import read_rows
     from ..sweep.summary import correlation_fields, correlation_sentence, means, sentences
     from ..sweep.table import write_csv
 
     if csv is not None:
-        file_target(csv)
+        refuse_existing(csv, force=force)
     _, rows = read_rows(directory)
     found = []
     if correlate is not None:

@@ -15,6 +15,7 @@ def rotate(
     out: Path,
     rank: int | None = None,
     seed: int = 0,
+    force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Make a rotation of data and save it for training.
@@ -30,13 +31,21 @@ def rotate(
         out: directory for the rotation; `sads train --rotation` takes it.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation.
+        force: replace a rotation that is there.
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..alignment import save_rotation
+    from ..alignment import ROTATION_FILE, save_rotation
     from ..alignment.summary import rotation_sentences, rotation_summary
+    from ..diffusion import FILE as TRAINING
+    from ..errors import InputError
+    from ..storage import refuse_existing
     from .progress import waiting
 
+    if (out / TRAINING).exists():
+        raise InputError(f"{out} holds a training, whose rotation must stay: choose another --out")
+    if (out / ROTATION_FILE).exists():
+        refuse_existing(out / ROTATION_FILE, force=force)
     with waiting(f"rotating {data}"):
         found = api.rotate(directory, data, kind, rank=rank, seed=seed)
         save_rotation(found, out)

@@ -1,6 +1,7 @@
 """`sads sample`: draw samples from a trained model."""
 
 import json as jsonlib
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,7 @@ def sample(
     chunk: int = 64,
     compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
     device: str = "cpu",
+    force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Draw samples from a trained model into a `.npy` file.
@@ -35,17 +37,26 @@ def sample(
         chunk: samples computed at once; it does not change them.
         compile: use torch.compile, after a warm-up.
         device: `cpu` or `cuda`.
+        force: replace an existing file.
         json: print the result as one JSON object.
     """
     from .. import api
     from ..devices import keep_freed_memory
-    from ..diffusion import write_samples
+    from ..diffusion import read_training, write_samples
+    from ..storage import refuse_existing
     from .progress import steps_bar
 
+    refuse_existing(out, force=force)
+    header, _ = read_training(directory)
+    if header.unfinished:
+        print(
+            f"sads: {directory} is unfinished, {header.step:,} of {header.settings.iterations:,} "
+            "iterations: its network is sampled as it stands",
+            file=sys.stderr,
+        )
     keep_freed_memory()
     started = time.perf_counter()
     with steps_bar(str(directory)) as report:
-        family, _ = api.load_trained(directory)
         chunks = api.sample(
             directory,
             count,
@@ -57,10 +68,12 @@ def sample(
             chunk=chunk,
             on_step=report,
         )
-        write_samples(out, chunks, family.shape, count)
+        write_samples(out, chunks, header.shape, count)
     seconds = time.perf_counter() - started
     if json:
-        print(jsonlib.dumps({"file": str(out), "count": count, "seconds": seconds}))
+        found = {"file": str(out), "count": count, "seconds": seconds}
+        found |= {"unfinished": header.unfinished, "iterations": header.step}
+        print(jsonlib.dumps(found | {"of": header.settings.iterations}))
         return
     print(
         f"{count:,} samples in {seconds:.1f} s, saved in {out}.\n"

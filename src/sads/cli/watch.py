@@ -1,4 +1,4 @@
-"""`sads watch`: how a running geometry or sweep stands."""
+"""`sads watch`: how running geometries, trainings and sweeps stand."""
 
 import json as jsonlib
 import time
@@ -20,14 +20,15 @@ def watch(
     every: float = 2.0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Show how a running geometry or sweep stands, until it is finished; Ctrl-C ends the look.
+    """Show how a geometry, a training or a sweep stands until it is finished; Ctrl-C ends the look.
 
-    The run itself is not disturbed. Without a terminal, one table is printed.
+    A folder with several of them is shown with a line for each. The runs themselves are not
+    disturbed. Without a terminal, one table is printed.
 
     Example: `sads watch runs/figure-06`
 
     Args:
-        directory: what `--out` of `sads geometry` or `sads sweep` names.
+        directory: what `--out` of `sads geometry`, `train` or `sweep` names, or a folder of such.
         every: seconds between two looks.
         json: print how it stands now as one JSON object.
     """

@@ -4,12 +4,12 @@ from .checkpoint import (
     FILE,
     Header,
     Settings,
-    load_parameters,
     read_training,
     stored_rotation,
     stored_schedule,
 )
 from .sampling import SamplingError, respaced, sample_chunks, write_samples
+from .state import load_parameters
 from .training import Callback, Step, Trained, TrainingError, compiled, initial_network, train
 
 __all__ = [

@@ -1,13 +1,12 @@
 """A training on disk: one safetensors file with everything that decides the next step.
 
-Tensors: the parameters and buffers, Adam's two moments, the generator's state, the order of the
-running epoch, the losses. The header holds the protocol and the progress, and one checksum covers
+Tensors: network and optimiser (see `state`), the generator's state, the order of the running
+epoch, the losses. The header holds the protocol and the progress, and one checksum covers
 everything (`sads.sealed`). No pickle.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -21,6 +20,7 @@ from ..networks import ScoreFamily
 from ..randomness import torch_stream
 from ..schedule import Schedule
 from ..sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+from .state import load_parameters, restore_optimiser, state_tensors
 
 FILE = "training.safetensors"
 FORMAT, UNSEALED = "sads.training/2", "sads.training/1"
@@ -72,6 +72,11 @@ class Header(BaseModel):
     seconds: float = Field(ge=0)
     draws: int = Field(default=1, ge=1)  # older than the field
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether fewer updates were made than planned."""
+        return self.step < self.settings.iterations
+
 
 @dataclass
 class Run:
@@ -80,6 +85,7 @@ class Run:
     settings: Settings
     generator: torch.Generator
     order: Int[Tensor, " M"]
+    fingerprint: str = ""
     data: str = ""
     rotation: str | None = None
     cursor: int = 0
@@ -88,9 +94,16 @@ class Run:
     seconds: float = 0.0
 
     @classmethod
-    def fresh(cls, settings: Settings, data: str = "", rotation: str | None = None) -> "Run":
+    def fresh(
+        cls,
+        settings: Settings,
+        fingerprint: str = "",
+        data: str = "",
+        rotation: str | None = None,
+    ) -> "Run":
         generator = torch_stream(settings.seed, "batches and noise of a training")
-        return cls(settings, generator, torch.empty(0, dtype=torch.int64), data, rotation)
+        order = torch.empty(0, dtype=torch.int64)
+        return cls(settings, generator, order, fingerprint, data, rotation)
 
 
 def write_run(
@@ -101,18 +114,16 @@ def write_run(
     run: Run,
 ) -> None:
     """Write atomically; on failure the old file stays."""
-    tensors = {f"network.{n}": v for n, v in network.state_dict().items()}
-    for (name, _), moments in zip(network.named_parameters(), _moments(optimiser), strict=True):
-        tensors |= {f"{key}.{name}": moments[key] for key in ("exp_avg", "exp_avg_sq")}
+    tensors = state_tensors(network, optimiser, run.step)
     tensors |= {
         "generator": run.generator.get_state(),
         "order": run.order,
         "losses": torch.tensor(run.losses, dtype=torch.float64),
     }
-    plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    plain = _plain(tensors)
     header = Header(
         network=family.name,
-        fingerprint=family.fingerprint(network),
+        fingerprint=run.fingerprint,
         shape=family.shape,
         schedule=family.schedule.kind,
         steps=family.schedule.steps,
@@ -128,9 +139,15 @@ def write_run(
     write_sealed(directory / FILE, FORMAT, metadata, plain, framework="pt")
 
 
-def _moments(optimiser: torch.optim.Optimizer) -> list[dict[str, Any]]:
-    parameters = optimiser.param_groups[0]["params"]
-    return [optimiser.state[parameter] for parameter in parameters]
+def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors as they are stored: on the CPU, and no two in the same memory (tied parameters)."""
+    plain, taken = {}, set()
+    for name, value in tensors.items():
+        own = value.detach().cpu().contiguous()
+        address = own.untyped_storage().data_ptr()
+        plain[name] = own.clone() if address in taken else own
+        taken.add(address)
+    return plain
 
 
 def read_run(
@@ -146,22 +163,15 @@ def read_run(
         ArtefactError: if the file is damaged, or of another network, protocol or dataset.
     """
     header, tensors = read_training(directory)
-    _refuse_other(directory, header, family, network, fresh)
+    _refuse_other(directory, header, family, fresh)
     load_parameters(network, tensors, directory)
-    step = torch.tensor(float(header.step))
-    for (name, _), parameter in zip(
-        network.named_parameters(), optimiser.param_groups[0]["params"], strict=True
-    ):
-        optimiser.state[parameter] = {
-            "step": step.clone(),
-            "exp_avg": tensors[f"exp_avg.{name}"].to(parameter.device),
-            "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(parameter.device),
-        }
+    restore_optimiser(network, optimiser, tensors, header.step)
     fresh.generator.set_state(tensors["generator"])
     return Run(
         settings=fresh.settings,
         generator=fresh.generator,
         order=tensors["order"],
+        fingerprint=fresh.fingerprint,
         data=fresh.data,
         rotation=fresh.rotation,
         cursor=header.cursor,
@@ -199,15 +209,6 @@ def _check(header: Header, tensors: dict[str, Tensor]) -> None:
             expect(moment.shape == parameter.shape, f"{name} of the parameter's shape")
 
 
-def load_parameters(network: nn.Module, tensors: dict[str, Tensor], directory: Path) -> None:
-    """Put stored parameters and buffers into a network of the same architecture."""
-    own = {n.removeprefix("network."): v for n, v in tensors.items() if n.startswith("network.")}
-    try:
-        network.load_state_dict(own)
-    except RuntimeError as error:
-        raise ArtefactError(f"{directory} holds the parameters of another network") from error
-
-
 def stored_rotation(directory: Path) -> Rotation | None:
     """The rotation that the data of a training went through; None if there was none."""
     header, _ = read_training(directory)
@@ -224,9 +225,7 @@ def stored_schedule(header: Header) -> Schedule:
     return Schedule(header.schedule, header.steps)
 
 
-def _refuse_other(
-    directory: Path, header: Header, family: ScoreFamily, network: nn.Module, fresh: Run
-) -> None:
+def _refuse_other(directory: Path, header: Header, family: ScoreFamily, fresh: Run) -> None:
     if header.draws != DRAWS and header.step < fresh.settings.iterations:
         raise ArtefactError(
             f"{directory} holds a training from version {header.draws} of the random draws, which "
@@ -235,7 +234,7 @@ def _refuse_other(
     own = {
         "network": family.name,
         "shape": family.shape,
-        "fingerprint": family.fingerprint(network),
+        "fingerprint": fresh.fingerprint,
         "schedule": family.schedule.kind,
         "steps": family.schedule.steps,
         "data": fresh.data,

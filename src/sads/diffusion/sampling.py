@@ -11,6 +11,7 @@ depends on the seed alone and not on how many samples are computed at once.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.lib.format import write_array_header_1_0
 from torch import Tensor
 
 from ..errors import InputError, SadsError
+from ..networks.isolation import OwnDraws
 from ..randomness import Random, as_seed, torch_stream
 from ..schedule import Schedule
 from ..storage import atomic_write
@@ -86,11 +88,13 @@ def sample_chunks(
     times = respaced(steps, schedule)
     chunk = min(chunk, count)
     total, done = len(times) * -(-(count - first) // chunk), 0
+    draws = OwnDraws(seed, "a network's own draws in sampling")
     for start in range(first, count, chunk):
         noise = _Noise(seed, start, chunk, shape)
         x = noise.draw().to(device)
         for t, following in zip(times, [*times[1:], None], strict=True):
-            x = _update(predict, x, int(t), following, schedule, eta, noise)
+            eps = draws(partial(_predicted, predict, x, int(t)), start, int(t))
+            x = _update(x, eps, int(t), following, schedule, eta, noise)
             done += 1
             if on_step is not None:
                 on_step(done, total)
@@ -104,9 +108,14 @@ def sample_chunks(
 
 
 @torch.inference_mode()
+def _predicted(predict: Predictor, x: Tensor, t: int) -> Tensor:
+    return predict(x, torch.full((len(x),), t, device=x.device)).float()
+
+
+@torch.inference_mode()
 def _update(
-    predict: Predictor,
     x: Tensor,
+    eps: Tensor,
     t: int,
     following: int | None,
     schedule: Schedule,
@@ -115,7 +124,6 @@ def _update(
 ) -> Tensor:
     abar = float(schedule.abar[t])
     abar_next = 1.0 if following is None else float(schedule.abar[following])
-    eps = predict(x, torch.full((len(x),), t, device=x.device)).float()
     clean = (x - (1 - abar) ** 0.5 * eps) / abar**0.5
     sigma = eta * ((1 - abar_next) / (1 - abar) * (1 - abar / abar_next)) ** 0.5
     x = abar_next**0.5 * clean + max(1 - abar_next - sigma**2, 0.0) ** 0.5 * eps

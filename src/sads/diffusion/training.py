@@ -10,7 +10,7 @@ is in the checkpoint. A run that was killed continues bit for bit at the same th
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,15 +19,18 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..alignment import Rotation, write_rotation
+from ..alignment import ROTATION_FILE, Rotation, load_rotation, write_rotation
 from ..devices import usable_device
-from ..errors import InputError, SadsError
+from ..errors import ArtefactError, InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily
+from ..networks.isolation import OwnDraws
 from ..storage import atomic_write, checksum, writing
 from .checkpoint import FILE, Run, Settings, read_run, write_run
 from .noising import add_noise, signal_levels
+from .state import check_storable, check_trainable
 
 CHECKPOINT_SECONDS = 60.0
+FIRST_SECONDS = 2.0  # until the first checkpoint; the pauses double up to CHECKPOINT_SECONDS
 LOSSES = "loss.csv"
 
 
@@ -88,6 +91,7 @@ def train(
 
     Raises:
         InputError: if the samples do not fit the network.
+        NetworkError: if the network cannot be trained or stored, or fails when it is called.
         TrainingError: if the loss is not finite; the last good checkpoint stays in `out`.
         ArtefactError: if `out` holds another training.
     """
@@ -123,18 +127,24 @@ def _train(
     device: torch.device,
 ) -> Trained:
     network = initial_network(family, settings.seed).to(device).train()
+    check_trainable(network, family.name)
+    if out is not None:
+        check_storable(network, family.name)
     optimiser = torch.optim.AdamW(  # without decay it is Adam
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
-    run = Run.fresh(settings, data_digest(samples), rotation.digest if rotation else None)
+    with explained(family.name, "a call with one sample"):
+        fingerprint = family.fingerprint(network)
+    turned = rotation.digest if rotation else None
+    run = Run.fresh(settings, fingerprint, data_digest(samples), turned)
     if out is not None and (out / FILE).exists():
         run = read_run(out, family, network, optimiser, run)
     if rotation is not None:
         if out is not None:
-            write_rotation(out, rotation)
+            _store_rotation(out, rotation)
         samples = rotation(samples)
-    started = stored = time.perf_counter()
-    before = run.seconds
+    started, before = time.perf_counter(), run.seconds
+    due = started + min(FIRST_SECONDS, CHECKPOINT_SECONDS)
 
     def store() -> None:
         run.seconds = before + time.perf_counter() - started
@@ -147,8 +157,10 @@ def _train(
     samples = samples.to(device)
     abar = signal_levels(family.schedule, device)
     first = run.step
+    draws = OwnDraws(settings.seed, "a network's own draws in training")
     while run.step < settings.iterations:
-        loss = _step(predict, network, optimiser, samples, abar, run)
+        with explained(family.name, f"training step {run.step + 1}"):
+            loss = draws(lambda: _step(predict, network, optimiser, samples, abar, run), run.step)
         if not math.isfinite(loss):
             raise TrainingError(
                 f"the loss or its gradient is not finite at step {run.step + 1}: lower the "
@@ -159,13 +171,25 @@ def _train(
         run.step += 1
         for callback in callbacks:
             callback(Step(run.step, settings.iterations, loss, time.perf_counter() - started))
-        if out is not None and time.perf_counter() - stored > CHECKPOINT_SECONDS:
+        if out is not None and time.perf_counter() > due:
             store()
-            stored = time.perf_counter()
+            now = time.perf_counter()
+            due = now + min(now - started, CHECKPOINT_SECONDS)
     if run.step > first or out is None:
         store()
     losses = torch.tensor(run.losses, dtype=torch.float32)
     return Trained(network.eval().cpu(), settings, losses, run.seconds)
+
+
+def _store_rotation(out: Path, rotation: Rotation) -> None:
+    """Keep the rotation beside the training; one that somebody else put there is not replaced."""
+    foreign = (out / ROTATION_FILE).exists() and not (out / FILE).exists()
+    if foreign and load_rotation(out).digest != rotation.digest:
+        raise ArtefactError(
+            f"{out} holds another rotation than this training's: choose another place, or delete "
+            f"{ROTATION_FILE} there"
+        )
+    write_rotation(out, rotation)
 
 
 def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
@@ -201,7 +225,9 @@ def _step(
         eps = torch.randn(x.shape, generator=run.generator).to(x.device)
         cast = torch.autocast(x.device.type, torch.bfloat16) if settings.bfloat16 else nullcontext()
         with cast:
-            loss = F.mse_loss(predict(add_noise(x, eps, t, abar), t).float(), eps)
+            predicted = predict(add_noise(x, eps, t, abar), t)
+            _check_prediction(predicted, eps)
+            loss = F.mse_loss(predicted.float(), eps)
         (loss / settings.accumulate).backward()
         total += loss.item() / settings.accumulate
     norm = nn.utils.clip_grad_norm_(network.parameters(), settings.clip).item()
@@ -209,6 +235,32 @@ def _step(
         return math.nan
     optimiser.step()
     return total
+
+
+def _check_prediction(predicted: object, eps: Tensor) -> None:
+    """Refuse what would be compared with the noise by broadcasting, or teach nothing."""
+    if not isinstance(predicted, Tensor) or predicted.shape != eps.shape:
+        shape = getattr(predicted, "shape", None)
+        got = type(predicted).__name__ if shape is None else f"shape {tuple(shape)}"
+        raise NetworkError(f"the network must return the shape {tuple(eps.shape)}, got {got}")
+    if not predicted.requires_grad:
+        raise NetworkError(
+            "nothing to train: the network's output depends on none of its trainable parameters "
+            "(torch.no_grad or detach in its forward?)"
+        )
+
+
+@contextmanager
+def explained(name: str, stage: str) -> Iterator[None]:
+    """Errors that a network raises, in one line; a lack of memory is not the network's fault."""
+    try:
+        yield
+    except (SadsError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        if "allocate memory" in str(error):
+            raise
+        raise NetworkError(f"{name} failed in {stage}: {brief(error)}") from error
 
 
 def _batches(run: Run, size: int) -> Iterator[Int[Tensor, " batch"]]:

@@ -91,7 +91,8 @@ class ScoreFamily:
         """Norm and mean of a seeded member's output at a fixed input, to three digits."""
         x = torch.linspace(-1, 1, self.size).view(1, *self.shape)
         with torch.inference_mode():
-            output = seeded_as_before(self.build).eval()(x, torch.tensor([1])).double()
+            member = seeded_as_before(self.build).eval()
+            output = seeded_as_before(lambda: member(x, torch.tensor([1]))).double()
         return [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
 
     @property

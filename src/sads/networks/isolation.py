@@ -65,6 +65,46 @@ def _started(run: Callable[[], Result], start: Callable[[], None]) -> Result:
             return run()
 
 
+class OwnDraws:
+    """Calls whose draws from the global generators depend on a seed and the call's keys alone.
+
+    Dropout and stochastic depth draw while a network is called. The first call shows whether this
+    one does. Calls of one that does not are left alone: seeding takes time, and threads wait for
+    each other meanwhile.
+
+    Args:
+        seed: of all draws.
+        purpose: what is drawn, see `sads.randomness`.
+    """
+
+    def __init__(self, seed: int, purpose: str):
+        self.seed, self.purpose = seed, purpose
+        self.drawn: bool | None = None
+
+    def __call__(self, run: Callable[[], Result], *keys: int) -> Result:
+        """What `run` returns."""
+        if self.drawn is False:
+            return run()
+        # Seeding functions are not disabled: compilers put the state back with them.
+        with _GLOBAL_STATE, global_state_kept():
+            start_global_generators(self.seed, self.purpose, *keys)
+            return self._watched(run)
+
+    def _watched(self, run: Callable[[], Result]) -> Result:
+        before = None if self.drawn else _positions()
+        result = run()
+        if not self.drawn:
+            self.drawn = _positions() != before
+        return result
+
+
+def _positions() -> tuple[object, ...]:
+    """Where the global generators are."""
+    legacy: Any = np.random.get_state()  # noqa: NPY002
+    words = legacy[1].tobytes(), *legacy[2:]
+    return random.getstate(), words, torch.get_rng_state().numpy().tobytes()
+
+
 @contextmanager
 def _seeding_disabled() -> Iterator[None]:
     kept = [(owner, name, getattr(owner, name)) for owner, name in _SEEDING]

@@ -52,7 +52,9 @@ class GroupNorm(nn.GroupNorm):
         if not torch.compiler.is_compiling():  # compiled for training, where no input is constant
             grouped = input.unflatten(1, (self.num_groups, -1)).flatten(2)
             input = (grouped - grouped[..., :1]).view(input.shape)  # noqa: A001
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        # F.group_norm refuses a single sample of one pixel with one channel a group; what comes
+        # out there is the bias, as in larger batches.
+        return torch.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
 class Downsample(nn.Module):

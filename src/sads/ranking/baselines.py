@@ -80,12 +80,9 @@ def baselines(
     logs, covariances, parameters = [], [], 0
     for _ in range(INITIALISATIONS):
         own = int(rng.integers(2**62))
-        member = (
-            seeded(family.factory, own, "a network of zero-cost scores")
-            .eval()
-            .double()
-            .requires_grad_(True)
-        )
+        member = seeded(family.factory, own, "a network of zero-cost scores").eval().double()
+        for parameter in member.parameters():
+            parameter.requires_grad_(parameter.is_floating_point() or parameter.is_complex())
         parameters = sum(p.numel() for p in member.parameters())
         x, t = _training_inputs(family, samples, rng)
         try:
@@ -104,16 +101,16 @@ def synflow(member: nn.Module, shape: tuple[int, ...]) -> float:
     """SynFlow of one network, whose parameters are made non-negative for good."""
     with torch.no_grad():
         for parameter in member.parameters():
-            parameter.abs_()
+            parameter.copy_(parameter.abs())  # not in place: complex numbers have real moduli
     hooks = [m.register_forward_hook(_pass_on) for m in member.modules() if isinstance(m, _NORMS)]
-    parameters = list(member.parameters())
+    parameters = [p for p in member.parameters() if p.requires_grad]
     ones = torch.ones(1, *shape, dtype=torch.float64)
     total = member(ones, torch.zeros(1, dtype=torch.int64)).sum()
     slopes = torch.autograd.grad(total, parameters, allow_unused=True)
     for hook in hooks:
         hook.remove()
     pairs = zip(parameters, slopes, strict=True)
-    return sum(float((p.detach() * slope).sum()) for p, slope in pairs if slope is not None)
+    return sum(float((p.detach() * slope).sum().real) for p, slope in pairs if slope is not None)
 
 
 def _pass_on(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from ..doctor import Diagnosis
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import load_geometry
 from ..networks.isolation import seeded_as_before
-from ..storage import atomic_write, file_target, write_bytes
+from ..storage import atomic_write, refuse_existing, write_bytes
 from .answer import Answer, answer
 from .content import explorer, overlays
 from .levels import Architecture, Named, by_network
@@ -86,11 +86,9 @@ def check_output(path: str | Path, *, force: bool) -> None:
     """Refuse an existing file, or a place that cannot be written, before any work."""
     if Path(path).is_dir():
         raise InputError(f"{path} is a directory: name a file, for example {path}/report.html")
-    if Path(path).exists() and not force:
-        raise InputError(f"{path} exists: pass --force to replace it, or choose another --out")
     if not Path(path).parent.is_dir():
         raise InputError(f"cannot write {path}: there is no directory {Path(path).parent}")
-    file_target(Path(path))
+    refuse_existing(Path(path), force=force)
 
 
 def _load(directories: Sequence[str | Path], tell: Tell) -> list[Named]:

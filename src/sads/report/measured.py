@@ -162,5 +162,8 @@ def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
     rotation = stored_rotation(directory)
     kind = "identity" if rotation is None else rotation.origin.kind
     samples = np.concatenate([part.numpy() for part in sample(directory, SHOWN, steps=steps)])
-    note = f"{header.network}, {header.step:,} training steps, {steps} sampling steps ({directory})"
+    done = f"{header.step:,} training steps"
+    if header.unfinished:
+        done = f"unfinished, {header.step:,} of {header.settings.iterations:,} training steps"
+    note = f"{header.network}, {done}, {steps} sampling steps ({directory})"
     return Sheet(f"rotation {kind}", note, samples_picture(samples), SHOWN)

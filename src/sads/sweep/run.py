@@ -44,6 +44,8 @@ from .trial import Trial
 from .version import code_version
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ..diffusion import Trained
 
 CHECKPOINT_SECONDS = 60.0
@@ -296,11 +298,19 @@ def _publish_artefact(job: Job, work: Path, trained: "Trained", samples: np.ndar
     tensors = {"losses": trained.losses.numpy(), "samples": samples[:KEPT_SAMPLES]}
     if job.keep == "network":
         state = trained.network.state_dict()
-        tensors |= {f"network.{name}": value.numpy() for name, value in state.items()}
+        tensors |= {f"network.{name}": _as_numpy(value) for name, value in state.items()}
     content = save({name: np.ascontiguousarray(value) for name, value in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
     publish(content, work, Layout(job.out).artefact(digest))
     return digest
+
+
+def _as_numpy(value: "Tensor") -> np.ndarray:
+    """The values of a tensor; NumPy has no bfloat16, which float32 contains."""
+    try:
+        return value.numpy()
+    except TypeError:
+        return value.float().numpy()
 
 
 def _provenance(job: Job) -> Provenance:

@@ -1,0 +1,104 @@
+"""Long commands without a terminal write a line now and then, short ones none."""
+
+import re
+import time
+from collections import Counter
+
+import pytest
+
+from sads.cli import plain
+from sads.cli.plain import Count
+from sads.cli.progress import networks_bar, status, steps_bar, sweep_table, waiting
+from sads.geometry import Progress
+from sads.sweep.driver import Progress as SweepProgress
+
+from .test_train_cli import train
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(plain, "FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(plain, "EVERY_SECONDS", 0.05)
+
+
+def test_steps_are_told_with_the_time_left(impatient, capsys):
+    with steps_bar("mine") as report:
+        for step in range(1, 41):
+            report(step, 100, f"loss {1 / step:.3f}")
+            time.sleep(0.01)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 2
+    for line in lines:
+        assert re.fullmatch(r"sads: mine: \d+ of 100 steps, loss 0\.\d+(, about .+ left)?", line), (
+            line
+        )
+    assert "left" in lines[-1]
+
+
+def test_the_pace_is_that_since_the_first_update():
+    """A run that goes on at step 1,000 has not made them all in no time."""
+    now = [0.0]
+    count = Count("mine", "steps", clock=lambda: now[0])
+    count.update(1_000, 2_000, "")
+    assert count.seconds_left() is None
+    now[0] = 10.0
+    count.update(1_100, 2_000, "")
+    assert count.seconds_left() == pytest.approx(90.0)
+    assert str(count) == "mine: 1,100 of 2,000 steps, about 90 s left"
+
+
+def test_work_without_steps_is_told_too(impatient, capsys):
+    """The lines come although nothing is reported in between."""
+    with waiting("first stage") as tell:
+        time.sleep(0.3)
+        tell("second stage")
+        time.sleep(0.3)
+    with status("figure 4"):
+        print("a result in between")
+        time.sleep(0.3)
+    said = capsys.readouterr()
+    assert said.out == "a result in between\n"
+    stages = [line.split(",")[0] for line in said.err.splitlines()]
+    assert stages == sorted(
+        stages, key=["sads: first stage", "sads: second stage", "sads: figure 4"].index
+    )
+    assert len(set(stages)) == 3
+
+
+def test_geometries_and_sweeps_are_told(impatient, capsys):
+    with networks_bar("cnn") as report:
+        report(Progress(48, 480, 0.1))
+        time.sleep(0.3)
+    assert "sads: cnn: 48 of 480 networks, error 0.1000" in capsys.readouterr().err
+    with sweep_table("smoke") as report:
+        report(SweepProgress(Counter(done=3, pending=5), ("a", "b"), 130.0))
+        time.sleep(0.3)
+    said = capsys.readouterr().err
+    assert "sads: smoke: 3 of 8 trials done, 2 running, 0 failed, time left about 2.2 min" in said
+
+
+def test_a_training_writes_lines_also_with_json(sads, tmp_path, monkeypatch):
+    monkeypatch.setattr(plain, "FIRST_SECONDS", 0.02)
+    monkeypatch.setattr(plain, "EVERY_SECONDS", 0.02)
+    code, out, err = sads(*train(out=str(tmp_path / "run"), iterations="200"), "--json")
+    assert code == 0
+    assert out.count("\n") == 1
+    assert re.search(r"sads: mlp,width=16: \d+ of 200 steps, loss", err)
+
+
+def test_a_short_command_says_nothing(sads, tmp_path, monkeypatch):
+    monkeypatch.setattr(plain, "FIRST_SECONDS", 5.0)
+    code, _, err = sads(*train(out=str(tmp_path / "run")))
+    assert (code, err) == (0, "")
+
+
+def test_an_error_ends_the_lines(impatient, capsys):
+    def fail():
+        with waiting("working"):
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    capsys.readouterr()
+    time.sleep(0.15)
+    assert capsys.readouterr().err == ""
