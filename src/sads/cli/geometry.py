@@ -60,7 +60,7 @@ def geometry(
             tolerance=tolerance,
             estimator=estimator,
             weighting=weighting,
-            timesteps=parse_timesteps(timesteps) if timesteps else None,
+            timesteps=None if timesteps is None else parse_timesteps(timesteps),
             seed=seed,
             out=out,
             device=device,
