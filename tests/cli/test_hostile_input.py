@@ -96,7 +96,7 @@ COMMANDS = {
     "sweep": ["sweep", "@sweep.toml", "--out", "x"],
     "figure": ["figure", "6", "--out", "x"],
 }
-WHOLE = ["0", "-1", BIG, "nan", "inf", "", "1e400", LONG, "1.5"]
+WHOLE = ["0", "-1", BIG, "nan", "inf", "", "1e400", LONG]
 SEED = WHOLE[1:]
 REAL = ["-1", "nan", "inf", "", "1e400", "x"]
 NUMBERS = {
@@ -135,11 +135,9 @@ def test_numbers(refused, tmp_path, command, option, value):
     refused(*COMMANDS[command], f"{option}={value}")
 
 
-@pytest.mark.parametrize("value", [*WHOLE[3:], *["steps", "eta", "seed", "chunk"]])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "", "1e400", "x"])
 @pytest.mark.parametrize("option", ["--steps", "--eta", "--seed", "--chunk"])
 def test_numbers_of_sampling(refused, option, value):
-    if option == "--eta" and value == "1.5":
-        value = "1.01"
     refused("sample", "@training", "--count", "2", "--out", "x.npy", f"{option}={value}")
 
 
@@ -301,9 +299,7 @@ TOML = {
     "infinite rate": SPECIFICATION.format(
         protocol='{preset="smoke", learning_rate=inf}', seed=0, index=0
     ),
-    "samples": SPECIFICATION.format(
-        protocol=f'{{preset="smoke", samples={BIG}}}', seed=0, index=0
-    ),
+    "samples": SPECIFICATION.format(protocol=f'{{preset="smoke", samples={BIG}}}', seed=0, index=0),
     "zero bytes": "\0" * 100,
     "nothing": "",
 }
