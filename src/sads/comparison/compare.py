@@ -147,9 +147,9 @@ def compare(
     found = WhitenedDifference.of(a, b)
     ratios = LogRatios.of(found)
     answers = _flipped(found, ratios, level) if len(found.weights) > 1 else _exact(found, ratios)
-    plain = found.plain or found
-    distance, distance_error = _size(found.whole, plain.whole, found.weights, found.rank)
-    shape_distance, shape_error = _size(found.shape, plain.shape, found.weights, found.rank)
+    own, plain, weights = found.difference, found.plain, found.weights
+    distance, distance_error = _size(own.whole, plain.whole, weights, found.rank)
+    shape_distance, shape_error = _size(own.shape, plain.shape, weights, found.rank)
     rounding = max(_rounding(a), _rounding(b))
     significant = (answers.shape if ignore_scale else answers.any) <= level
     different = significant and (shape_distance if ignore_scale else distance) > rounding
@@ -197,8 +197,9 @@ def _usable_error(geometry: Geometry) -> float:
 
 def _flipped(found: WhitenedDifference, ratios: LogRatios, level: float) -> _Answers:
     """By sign flips."""
-    whole, shape = quadratic(np.stack([found.whole, found.shape])).T[:, :, None]
-    rotation = quadratic(found.rotation)
+    grams = np.stack([found.relative.whole, found.relative.shape])
+    whole, shape = quadratic(grams).T[:, :, None]
+    rotation = quadratic(found.relative.rotation)
     scale = linear(_above_rounding(ratios.scale_folds[:, None], found))
     every = [whole, scale, linear(_above_rounding(ratios.band_folds, found)), rotation]
     relative = _above_rounding(ratios.relative_folds, found)
@@ -240,8 +241,8 @@ def _exact(found: WhitenedDifference, ratios: LogRatios) -> _Answers:
     """Of two closed forms: 0 where they differ by more than rounding, 1 elsewhere."""
     # The rounding error of the largest eigenvalue, whitened by each band's smallest.
     allowed = ROUNDING * found.eigenvalues.max() / found.eigenvalues[found.edges[1:] - 1]
-    rotation = np.sqrt(found.rotation[:, 0, 0] / found.width) <= allowed
-    equal = bool((np.abs(found.ratio[0]) <= allowed).all() and rotation.all())
+    rotation = np.sqrt(found.relative.rotation[:, 0, 0] / found.width) <= allowed
+    equal = bool((np.abs(found.difference.means[0]) <= allowed).all() and rotation.all())
     relative = (np.abs(ratios.relative_folds[0]) <= allowed) | equal
     scale = bool(abs(ratios.scale) <= allowed.min()) or equal
     return _Answers(
@@ -262,7 +263,7 @@ def _above_rounding(
     folds: Float[np.ndarray, "K b"], found: WhitenedDifference
 ) -> Float[np.ndarray, "K b"]:
     """What folds say, exactly zero where it is nothing but rounding."""
-    floor = NOISELESS * np.trace(found.whole) / found.rank
+    floor = NOISELESS * np.trace(found.difference.whole) / found.rank
     return np.where(np.sum(folds**2, axis=0) > floor, folds, 0.0)
 
 
@@ -288,7 +289,7 @@ def _size(
 def _bands(
     found: WhitenedDifference, ratios: LogRatios, answers: _Answers, level: float
 ) -> tuple[BandDifference, ...]:
-    plain = (found.plain or found).rotation
+    rotation, plain = found.difference.rotation, found.plain.rotation
     bands = []
     for i, band in enumerate(found.bands):
         ratio = error = relative = low = high = None
@@ -297,7 +298,7 @@ def _bands(
             error = ratio * ratios.error(ratios.band_folds[:, i])
             relative = math.exp(ratios.relative[i])
             low, high = map(_exponential, answers.ratio_intervals[i])
-        size = _size(found.rotation[i], plain[i], found.weights, int(found.width[i]))
+        size = _size(rotation[i], plain[i], found.weights, int(found.width[i]))
         p_ratio, p_rotation = float(answers.ratio[i]), float(answers.rotation[i])
         bands.append(
             BandDifference(

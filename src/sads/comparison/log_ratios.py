@@ -60,7 +60,7 @@ class LogRatios:
         first, second = found.band_means(found.first), found.band_means(found.second)
         weights = found.weights
         known = np.minimum(weights @ first, weights @ second) > NOTHING
-        bands, folds = np.zeros(len(known)), found.ratio.copy()
+        bands, folds = np.zeros(len(known)), found.difference.means.copy()
         bands[known], folds[:, known] = _logarithms(first[:, known], second[:, known], weights)
         if not known.any():  # nothing in common: all that can be compared is the trace
             first, second = ((z @ found.eigenvalues)[:, None] for z in (found.first, found.second))
