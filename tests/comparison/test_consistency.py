@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from sads import compare
 from sads.comparison import Comparison
-from sads.comparison.log_ratios import common, interval
+from sads.comparison.log_ratios import LogRatios, common, flipped, interval
 from sads.comparison.sign_flips import linear
 from sads.comparison.words import comparison_sentences
+from sads.directions.symmetry import sign_patterns
 from sads.geometry import Geometry
 
 from .synthetic import exact, sampled
@@ -175,13 +176,52 @@ def test_geometries_without_a_common_direction_have_a_scale():
 
 def test_the_common_value_is_where_most_are():
     ones = np.ones(5, dtype=int)
-    assert common(np.array([0, 0, 0, 0, 9.0]), ones)[0] == 0
-    centre, share = common(np.array([-0.1, 0.1, 0.0, 0.2, 9.0]), ones)
+
+    def one(*values: float, counts=ones) -> tuple[float, list[float]]:
+        centre, share = common(np.array([values], dtype=float), np.array(counts))
+        return float(centre[0]), share[0].tolist()
+
+    assert one(0, 0, 0, 0, 9) == (0, pytest.approx([0.25, 0.25, 0.25, 0.25, 0]))
+    centre, share = one(-0.1, 0.1, 0.0, 0.2, 9)
     assert 0 < centre < 0.2
-    np.testing.assert_allclose(share, [0.25, 0.25, 0.25, 0.25, 0])
-    assert common(np.array([-1.0, 1.0]), np.array([7, 7]))[0] == 0
-    assert common(np.array([-1.0, 1.0]), np.array([7, 1]))[0] == -1
-    assert common(np.array([2.0]), np.array([3])) == (2.0, np.array([1.0]))
+    assert share == pytest.approx([0.25, 0.25, 0.25, 0.25, 0])
+    assert one(-1, 1, counts=[7, 7]) == (0, [0.5, 0.5])
+    assert one(-1, 1, counts=[7, 1]) == (-1, [1, 0])
+    assert one(2, counts=[3]) == (2, [1])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 9))
+def test_the_common_value_is_huber_s(seed, count):
+    """Against the definition: the sum of clipped deviations from it is zero."""
+    rng = np.random.default_rng(seed)
+    values, counts = rng.standard_t(2, (6, count)), rng.integers(1, 9, count)
+    for row, centre in zip(values, common(values, counts)[0], strict=True):
+        each = np.repeat(row, counts)
+        reach = 1.5 * 1.4826 * np.median(np.abs(each - np.median(each)))
+        if reach > 0:
+            assert abs(np.clip(each - centre, -reach, reach).mean()) < 1e-6 * reach + 1e-9
+        else:
+            assert centre == pytest.approx(np.median(each))
+
+
+def test_the_factor_is_found_anew_under_every_pattern():
+    """Against a loop that negates folds and starts from scratch."""
+    rng = np.random.default_rng(3)
+    weights, counts = np.full(6, 1 / 6), np.array([1, 4, 2, 2])
+    bands = rng.standard_normal(4) + np.array([3.0, 0, 0, 0])
+
+    def made(folds: np.ndarray) -> LogRatios:
+        totals = folds.sum(axis=0)
+        (scale,), (share,) = common(totals[None], counts)
+        own = weights * scale + (folds - np.outer(weights, totals)) @ share
+        return LogRatios(weights, float(scale), own, np.ones(4, dtype=bool), totals, folds)
+
+    folds = np.outer(weights, bands) + 0.1 * rng.standard_normal((6, 4))
+    scales, relatives = flipped(made(folds), counts)
+    for i, signs in enumerate(sign_patterns(6)):
+        expected = made(signs[:, None] * folds)
+        np.testing.assert_allclose(scales[i], linear(expected.scale_folds[:, None])[0])
+        np.testing.assert_allclose(relatives[i], linear(expected.relative_folds)[0])
 
 
 def test_an_interval_holds_what_the_statistic_does_not_reject():

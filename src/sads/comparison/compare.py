@@ -28,7 +28,7 @@ from jaxtyping import Float
 from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
-from .log_ratios import LogRatios, interval
+from .log_ratios import LogRatios, flipped, interval
 from .sign_flips import judged, linear, quadratic, u_statistic
 from .whitened_difference import NOISELESS, WhitenedDifference
 
@@ -200,16 +200,17 @@ def _flipped(found: WhitenedDifference, ratios: LogRatios, level: float) -> _Ans
     grams = np.stack([found.relative.whole, found.relative.shape])
     whole, shape = quadratic(grams).T[:, :, None]
     rotation = quadratic(found.relative.rotation)
-    scale = linear(_above_rounding(ratios.scale_folds[:, None], found))
+    scale, relative = flipped(ratios, found.width)
     every = [whole, scale, linear(_above_rounding(ratios.band_folds, found)), rotation]
-    relative = _above_rounding(ratios.relative_folds, found)
     equal = judged(every, level)
-    similar = judged([shape, linear(relative), rotation], level)
+    similar = judged([shape, relative, rotation], level)
     # A geometry that is not seen to differ is not seen to differ in anything.
     gate = np.float64(equal.p_value)
     band_p_values, rotation_p_values = (np.maximum(p, gate) for p in similar.p_values[1:])
     scale_p_value = float(equal.p_values[1][0])
-    parts = zip(ratios.relative.tolist(), relative.T, band_p_values.tolist(), strict=True)
+    parts = zip(
+        ratios.relative.tolist(), ratios.relative_folds.T, band_p_values.tolist(), strict=True
+    )
     intervals = [
         _agreeing(interval(value, folds, found.weights, similar.critical[1]), value, p <= level)
         for value, folds, p in parts

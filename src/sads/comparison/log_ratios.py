@@ -25,12 +25,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..directions.symmetry import sign_patterns
+from .sign_flips import linear
 from .whitened_difference import WhitenedDifference
 
 NOTHING = 1e-9  # a geometry has nothing in a band where it has less than this of the mean
 HUBER = 1.5
 NORMAL = 1.4826  # from the median of |x| to the standard deviation of normal x
-ROUNDS = 100
+ROUNDS = 30
+LEAST_INSIDE = 0.25  # Newton's steps are no longer than with this share inside the reach
 ROUNDING = 1e-12
 
 
@@ -66,9 +69,9 @@ class LogRatios:
             first, second = ((z @ found.eigenvalues)[:, None] for z in (found.first, found.second))
             whole, whole_folds = _logarithms(first, second, weights)
             return cls(weights, float(whole[0]), whole_folds[:, 0], known, bands, folds)
-        scale, share = common(bands[known], found.width[known])
+        (scale,), (share,) = common(bands[None, known], found.width[known])
         spread = (folds[:, known] - np.outer(weights, bands[known])) @ share
-        return cls(weights, scale, weights * scale + spread, known, bands, folds)
+        return cls(weights, float(scale), weights * scale + spread, known, bands, folds)
 
     @property
     def relative(self) -> Float[np.ndarray, " b"]:
@@ -98,33 +101,70 @@ def _logarithms(
 
 
 def common(
-    values: Float[np.ndarray, " b"], counts: Int[np.ndarray, " b"]
-) -> tuple[float, Float[np.ndarray, " b"]]:
-    """Huber's estimate of location, and the share of each value in it.
+    values: Float[np.ndarray, "S b"], counts: Int[np.ndarray, " b"]
+) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, "S b"]]:
+    """Huber's estimate of location of each row, and the share of each value in it.
 
-    >>> common(np.array([0.0, 0.0, 0.0, 5.0]), np.array([1, 1, 1, 1]))[0]
-    0.0
+    >>> common(np.array([[0.0, 0.0, 0.0, 5.0]]), np.array([1, 1, 1, 1]))[0].tolist()
+    [0.0]
     """
-    centre = _median(values, counts)
-    reach = HUBER * NORMAL * _median(np.abs(values - centre), counts)
-    if reach > ROUNDING:
-        for _ in range(ROUNDS):
-            step = float(counts @ np.clip(values - centre, -reach, reach)) / float(counts.sum())
-            centre += step
-            if abs(step) <= ROUNDING * reach:
-                break
-    share = counts * (np.abs(values - centre) <= max(reach, ROUNDING))
-    if not share.any():  # two far groups of one size: the middle is the mean of both
-        share = counts
-    return centre, share / share.sum()
+    share = counts / counts.sum()
+    centre = _medians(values, counts)[:, None]
+    reach = HUBER * NORMAL * _medians(np.abs(values - centre), counts)[:, None]
+    reach[reach <= ROUNDING] = 0.0
+    for _ in range(ROUNDS):
+        inside = np.maximum((np.abs(values - centre) <= reach) @ share, LEAST_INSIDE)
+        step = np.clip(values - centre, -reach, reach) @ share / inside
+        centre += step[:, None]
+        if np.all(np.abs(step) <= ROUNDING):
+            break
+    shares = share * (np.abs(values - centre) <= np.maximum(reach, ROUNDING))
+    nobody = ~shares.any(axis=1)  # two far groups of one size: the middle is the mean of both
+    shares[nobody] = share
+    return centre[:, 0], shares / shares.sum(axis=1, keepdims=True)
 
 
-def _median(values: Float[np.ndarray, " b"], counts: Int[np.ndarray, " b"]) -> float:
+def _medians(
+    values: Float[np.ndarray, "S b"], counts: Int[np.ndarray, " b"]
+) -> Float[np.ndarray, " S"]:
     """The median of values that count so often; the middle of two where it is between them."""
-    order = np.argsort(values, kind="stable")
-    cumulated, half = np.cumsum(counts[order]), counts.sum() / 2
-    low, high = np.searchsorted(cumulated, half), np.searchsorted(cumulated, half, side="right")
-    return float(values[order[low]] + values[order[min(high, len(values) - 1)]]) / 2
+    order = np.argsort(values, axis=1, kind="stable")
+    cumulated, total = np.cumsum(counts[order], axis=1), int(counts.sum())
+    low = np.argmax(2 * cumulated >= total, axis=1)
+    high = np.argmax(2 * cumulated > total, axis=1)
+    rows = np.arange(len(values))
+    return (values[rows, order[rows, low]] + values[rows, order[rows, high]]) / 2
+
+
+def flipped(
+    ratios: LogRatios, counts: Int[np.ndarray, " b"]
+) -> tuple[Float[np.ndarray, "S 1"], Float[np.ndarray, "S b"]]:
+    """The linear statistics of the scale and of the bands relative to it under every pattern.
+
+    The factor is found anew under each pattern. With the shares of the data kept, the band that
+    the data's factor leaves out would be an outlier under the true signs only: 3.7 % of equal
+    synthetic geometries had one at the level 0.01.
+    """
+    if not ratios.known.any():
+        return linear(ratios.scale_folds[:, None]), linear(ratios.relative_folds)
+    signs, folds = sign_patterns(len(ratios.weights)), ratios.band_folds
+    sums = signs @ folds
+    scale, shares = common(sums[:, ratios.known], counts[ratios.known])
+    pull = shares @ folds[:, ratios.known].T  # of each fold on the scale, before its sign
+    excess = scale - np.sum(signs * pull, axis=1)  # where clipped values pull by a constant
+    own = signs * pull + np.outer(excess, ratios.weights)
+    squares = np.sum(own**2, axis=1)
+    rest = np.sum(folds**2, axis=0) + squares[:, None] - 2 * (signs * own) @ folds
+    floor = ROUNDING * (np.sum(folds**2, axis=0) + squares[:, None])
+    return (
+        _quotient(np.abs(scale), squares)[:, None],
+        _quotient(np.abs(sums - scale[:, None]), np.where(rest > floor, rest, 0.0)),
+    )
+
+
+def _quotient(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Sums / sqrt(squares), 0 where there is nothing but rounding."""
+    return np.divide(sums, np.sqrt(squares), out=np.zeros_like(sums), where=squares > 0)
 
 
 def interval(
