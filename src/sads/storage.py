@@ -180,3 +180,23 @@ def reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def regular_file(path: str | Path) -> Path:
+    """The path, if it is a file with an end: opening a pipe waits for a writer, perhaps for ever.
+
+    Raises:
+        InputError: if nothing is there, or something else.
+    """
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        missing = isinstance(error, FileNotFoundError)
+        raise InputError(
+            f"no such file: {path}" if missing else f"cannot read {path}: {reason(error)}"
+        ) from error
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+        raise InputError(f"{path} is {kind}: expected a regular file")
+    return path

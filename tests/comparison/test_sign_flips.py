@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sads.comparison.sign_flips import (
-    adjusted_p_values,
-    combined_p_value,
+    judged,
     linear,
     quadratic,
     u_statistic,
@@ -38,23 +37,39 @@ def test_statistics_are_those_of_all_sign_patterns():
 def test_p_values_count_patterns_that_reach_the_data():
     statistics = np.array([[3.0, 1.0], [1.0, 2.0], [0.0, 1.0], [3.5, 0.0]])
     # The largest of each pattern are 3, 2, 1 and 3.5.
-    np.testing.assert_allclose(adjusted_p_values(statistics), [2 / 4, 4 / 4])
+    alone = judged([statistics], 0.5)
+    np.testing.assert_allclose(alone.p_values[0], [2 / 4, 4 / 4])
+    assert alone.p_value == 2 / 4
     # Alone the p-values of the patterns are 2/4, 3/4, 1, 1/4 and 3/4, 1/4, 3/4, 1.
-    assert combined_p_value([statistics[:, 0], statistics[:, 1]]) == 3 / 4
-    assert combined_p_value([statistics[:, 0]]) == 2 / 4
+    both = judged([statistics[:, :1], statistics[:, 1:]], 0.5)
+    assert both.p_value == 3 / 4
+    np.testing.assert_allclose(np.concatenate(both.p_values), [3 / 4, 1])
+
+
+@pytest.mark.parametrize("level", [0.002, 0.01, 0.05, 0.3])
+def test_a_statistic_above_the_critical_value_is_one_with_a_small_p_value(level):
+    rng = np.random.default_rng(3)
+    for seed in range(20):
+        values = rng.standard_normal((12, 3)) + rng.uniform(0, 2, 3)
+        families = [linear(values), linear(rng.standard_normal((12, 1)) + seed / 10)]
+        found = judged(families, level)
+        for family, p_values, critical in zip(
+            families, found.p_values, found.critical, strict=True
+        ):
+            np.testing.assert_array_equal(family[0] > critical, p_values <= level)
+        assert found.p_value == min(p.min() for p in found.p_values)
 
 
 def test_no_difference_has_p_value_one():
-    zero = np.zeros((12, 3))
-    assert (adjusted_p_values(linear(zero)) == 1).all()
-    assert (adjusted_p_values(quadratic(np.zeros((2, 12, 12)))) == 1).all()
+    found = judged([linear(np.zeros((12, 3))), quadratic(np.zeros((2, 12, 12)))], 0.01)
+    assert found.p_value == 1
 
 
 def test_as_many_bands_as_one_likes_leave_the_smallest_p_value():
     rng = np.random.default_rng(1)
     values = rng.standard_normal((12, 500))
     values[:, 7] = 1 + 0.01 * rng.standard_normal(12)
-    p_values = adjusted_p_values(linear(values))
+    p_values = judged([linear(values)], 0.01).p_values[0]
     assert p_values[7] <= 2 / 2048
     assert np.sort(p_values)[1] > 0.05
 

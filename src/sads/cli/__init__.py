@@ -1,21 +1,22 @@
 """The command line: one module per command, no logic of its own.
 
-Errors that the user can mend are one line on standard error and exit code 2; `--debug` anywhere
-shows the traceback.
+Errors that the user can mend are one line on standard error and exit code 2, defects one line and
+exit code 70 (`failures`); `--debug` anywhere shows the traceback.
 """
 
 import sys
 from importlib.metadata import version
 
-from cyclopts import App, CycloptsError
+from cyclopts import App
 
-from ..errors import SadsError
+from ..errors import InputError
 from .align import align
 from .compare import compare
 from .data import data
 from .directions import directions
 from .distance import distance
 from .doctor import doctor
+from .failures import explained
 from .figure import figure
 from .geometry import geometry
 from .rank import rank
@@ -24,6 +25,7 @@ from .results import results
 from .rotate import rotate
 from .sample import sample
 from .sweep import sweep
+from .terminal import print_anywhere
 from .train import train
 from .watch import watch
 
@@ -58,7 +60,9 @@ def main() -> None:
     tokens = sys.argv[1:]
     debug = "--debug" in tokens
     tokens = [word for word in tokens if word != "--debug"]
+    print_anywhere()
     try:
+        _refuse_empty(tokens)
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except KeyboardInterrupt:
         print(
@@ -69,13 +73,20 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()
         sys.exit(1)
-    except (SadsError, CycloptsError, OSError) as error:
+    except Exception as error:
         if debug:
             raise
-        print(f"sads: error: {one_line(error)}", file=sys.stderr)
-        sys.exit(2)
+        line, code = explained(error)
+        print(line, file=sys.stderr)
+        sys.exit(code)
 
 
-def one_line(error: Exception) -> str:
-    """The message of an error without line breaks."""
-    return " ".join(str(error).split()) or type(error).__name__
+def _refuse_empty(tokens: list[str]) -> None:
+    """No option and no argument has a meaning for the empty text; as a path it would be `.`."""
+    for before, word in zip(["", *tokens], tokens, strict=False):
+        option, equals, value = word.partition("=")
+        if equals and not value and option.startswith("--"):
+            raise InputError(f"{option} is empty: give it a value, or leave it out")
+        if not word.strip():
+            what = before if before.startswith("--") else "an argument"
+            raise InputError(f"{what} is empty: give it a value, or leave it out")

@@ -36,7 +36,7 @@ def data(
 
     if png is not None:
         refuse_existing(png, force=force)
-    found = parse_dataset(data, shape=parse_shape(shape) if shape else None)
+    found = parse_dataset(data, shape=None if shape is None else parse_shape(shape))
     if png is not None:
         from ..plots.contact_sheet import draw_contact_sheet
         from ..plots.directions import save_figure

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .options import Seed
+
 
 def distance(
     a: str,
@@ -12,7 +14,7 @@ def distance(
     *,
     shape: str | None = None,
     projections: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Measure sliced and max-sliced Wasserstein distances between two sets of samples.

@@ -6,13 +6,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .options import Seed
+
 
 def doctor(
     network: str,
     *,
     shape: str | None = None,
     networks: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Say what is wrong with an architecture, before anyone trains it.

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from .options import Seed
+
 
 def geometry(
     network: str,
@@ -18,7 +20,7 @@ def geometry(
     estimator: Literal["integrated", "naive"] = "integrated",
     weighting: Literal["score", "noise"] = "score",
     timesteps: str | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     out: Path | None = None,
     device: str = "cpu",
     zero_output: Literal["explain", "last", "all"] = "explain",
@@ -60,7 +62,7 @@ def geometry(
             tolerance=tolerance,
             estimator=estimator,
             weighting=weighting,
-            timesteps=parse_timesteps(timesteps) if timesteps else None,
+            timesteps=None if timesteps is None else parse_timesteps(timesteps),
             seed=seed,
             out=out,
             device=device,

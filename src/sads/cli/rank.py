@@ -5,6 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .options import Seed
+
 
 def rank(
     *networks: str,
@@ -12,7 +14,7 @@ def rank(
     shape: str | None = None,
     probe: str = "zero",
     tolerance: float | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Order architectures for a dataset by how it lies in their geometries, before any training.

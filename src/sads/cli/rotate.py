@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from .options import Seed
+
 
 def rotate(
     directory: Path,
@@ -14,7 +16,7 @@ def rotate(
     kind: Literal["min", "max", "random", "identity"],
     out: Path,
     rank: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:

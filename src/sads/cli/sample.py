@@ -8,6 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .options import Seed
+
 
 def sample(
     directory: Path,
@@ -16,7 +18,7 @@ def sample(
     out: Path,
     steps: int = 1000,
     eta: float = 1.0,
-    seed: int = 0,
+    seed: Seed = 0,
     chunk: int = 64,
     compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
     device: str = "cpu",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from .options import Seed
+
 if TYPE_CHECKING:
     from ..diffusion import Step
 
@@ -24,7 +26,7 @@ def train(
     rotation: str = "identity",
     geometry: Path | None = None,
     rank: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
     bfloat16: Annotated[bool, Parameter(negative="")] = False,
     device: str = "cpu",

@@ -38,7 +38,7 @@ def watch(
     from ..errors import InputError
     from ..watch import look
 
-    if not every > 0:
+    if not 0 < every < float("inf"):
         raise InputError(f"--every is a positive number of seconds, got {every:g}")
     found = look(directory)
     if json:

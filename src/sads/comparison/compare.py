@@ -1,13 +1,25 @@
 """Comparing two geometries: do they differ beyond their error bars, where, and by how much.
 
-The difference is whitened and split into parts (`whitened_difference`) that are tested by flipping
-signs of folds (`sign_flips`). The p-value of *any* difference combines the whole, the scale and the
-largest ratio and rotation of all bands; that of *shape* combines the shape, the largest ratio after
-subtracting the scale, and the largest rotation.
+The difference is whitened and split into parts (`whitened_difference`), ratios are taken on a
+logarithmic scale (`log_ratios`), and all are tested by flipping signs of folds (`sign_flips`). The
+answers are nested, so that they cannot contradict each other:
+
+1. *Any* difference: the whole, the common factor, all bands' ratios, all bands' rotations.
+2. The *scale*, a common factor c of most directions: a member of that same family, so that it is
+   significant only where 1 is.
+3. The *shape*, what remains after division by c: its whole, all bands' ratios relative to c, and
+   all rotations. It counts as significant only where 1 is.
+4. A *band*: its ratio relative to c, its rotation. Members of the family of 3, so significant only
+   where the shape is.
+
+Every interval holds the values that the same test does not reject: that of c excludes 1, and that
+of a band's ratio over c excludes 1, exactly where the p-value is at or below the level. Where a
+family is not significant as a whole its intervals are extended to 1.
 
 Folds are compared in pairs, so the two may share draws (equal seeds): pairs stay independent.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +28,8 @@ from jaxtyping import Float
 from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
-from .sign_flips import adjusted_p_values, combined_p_value, linear, quadratic, u_statistic
+from .log_ratios import LogRatios, flipped, interval
+from .sign_flips import judged, linear, quadratic, u_statistic
 from .whitened_difference import NOISELESS, WhitenedDifference
 
 ROUNDING = 1e-9  # differences below this fraction of the largest eigenvalue are rounding
@@ -31,10 +44,14 @@ class BandDifference:
     Attributes:
         ratio: mean eigenvalue of the second geometry over that of the first; None where either has
             nothing.
+        relative_ratio: the ratio over the common factor; None likewise.
+        relative_low: lower end of its interval at this level, for all bands together.
+        relative_high: upper end; 1 lies between them unless `ratio_p_value` is at most the level.
+        ratio_p_value: of the ratio being the common factor, corrected for the number of bands and
+            for testing ratio and rotation.
         rotation: whitened size, for each direction, of what else differs in these directions.
-        ratio_p_value: corrected for the number of bands and for testing ratio and rotation.
-        rotation_p_value: likewise.
-        different: whether either is at or below the level.
+        rotation_p_value: of there being nothing else, corrected likewise.
+        different: whether the band stands out: either p-value is at or below the level.
     """
 
     first: int
@@ -46,6 +63,9 @@ class BandDifference:
     rotation_error: float
     rotation_p_value: float
     different: bool
+    relative_ratio: float | None
+    relative_low: float | None
+    relative_high: float | None
 
 
 @dataclass(frozen=True)
@@ -57,12 +77,16 @@ class Comparison:
         p_value: of the two being equal.
         distance: |M^{-1/2} (B - A) M^{-1/2}|_F / sqrt(rank), M = (A + B) / 2, without the part of
             the noise in its square, 0 where that leaves less.
-        scale: common factor of the second relative to the first.
+        scale: common factor of most directions of the second relative to the first.
         scale_p_value: of its being one.
-        shape_distance: the distance without the scale.
+        scale_low: lower end of its interval at this level.
+        scale_high: upper end; 1 lies between them unless the p-value is at most the level.
+        scale_different: whether it is not one.
+        shape_distance: the distance without the mean of the whitened difference.
         shape_p_value: of the two being equal up to a factor.
+        shape_different: whether they are not.
         whitened_errors: of the two geometries.
-        bands: what differs where.
+        bands: what stands out where, beside the common factor.
         notes: what else a reader must know, in words.
     """
 
@@ -75,21 +99,29 @@ class Comparison:
     scale: float
     scale_error: float
     scale_p_value: float
+    scale_low: float
+    scale_high: float
+    scale_different: bool
     shape_distance: float
     shape_distance_error: float
     shape_p_value: float
+    shape_different: bool
     whitened_errors: tuple[float, float]
     bands: tuple[BandDifference, ...]
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class _PValues:
+class _Answers:
+    """p-values, and the intervals of logarithms that agree with them."""
+
     any: float
     shape: float
     scale: float
     ratio: Float[np.ndarray, " b"]
     rotation: Float[np.ndarray, " b"]
+    scale_interval: tuple[float, float]
+    ratio_intervals: list[tuple[float, float]]
 
 
 def compare(
@@ -113,33 +145,38 @@ def compare(
         )
     errors = _usable_error(a), _usable_error(b)
     found = WhitenedDifference.of(a, b)
-    p_values = _flipped(found) if len(found.weights) > 1 else _exact(found)
-    plain = found.plain or found
-    distance, distance_error = _size(found.whole, plain.whole, found.weights, found.rank)
-    shape_distance, shape_error = _size(found.shape, plain.shape, found.weights, found.rank)
-    scale = float(plain.second.mean() / plain.first.mean())
-    _, scale_error = _quotient(found.first.mean(axis=1), found.second.mean(axis=1), found.weights)
-    significant = (p_values.shape if ignore_scale else p_values.any) <= level
+    ratios = LogRatios.of(found)
+    answers = _flipped(found, ratios, level) if len(found.weights) > 1 else _exact(found, ratios)
+    own, plain, weights = found.difference, found.plain, found.weights
+    distance, distance_error = _size(own.whole, plain.whole, weights, found.rank)
+    shape_distance, shape_error = _size(own.shape, plain.shape, weights, found.rank)
     rounding = max(_rounding(a), _rounding(b))
+    significant = (answers.shape if ignore_scale else answers.any) <= level
     different = significant and (shape_distance if ignore_scale else distance) > rounding
     notes = _notes(a, b)
     if significant and not different:
         notes += (f"The difference is within the rounding of their precision, {rounding:.1g}.",)
+    scale = math.exp(ratios.scale)
+    shape_different = different and answers.shape <= level
     return Comparison(
         different=different,
         level=level,
         ignore_scale=ignore_scale,
-        p_value=p_values.any,
+        p_value=answers.any,
         distance=distance,
         distance_error=distance_error,
         scale=scale,
-        scale_error=scale_error * scale,
-        scale_p_value=p_values.scale,
+        scale_error=scale * ratios.error(ratios.scale_folds),
+        scale_p_value=answers.scale,
+        scale_low=math.exp(answers.scale_interval[0]),
+        scale_high=_exponential(answers.scale_interval[1]),
+        scale_different=different and answers.scale <= level,
         shape_distance=shape_distance,
         shape_distance_error=shape_error,
-        shape_p_value=p_values.shape,
+        shape_p_value=answers.shape,
+        shape_different=shape_different,
         whitened_errors=errors,
-        bands=_bands(found, p_values, level if different else -1.0),
+        bands=_bands(found, ratios, answers, level if shape_different else -1.0),
         notes=notes,
     )
 
@@ -158,42 +195,81 @@ def _usable_error(geometry: Geometry) -> float:
     return error
 
 
-def _flipped(found: WhitenedDifference) -> _PValues:
+def _flipped(found: WhitenedDifference, ratios: LogRatios, level: float) -> _Answers:
     """By sign flips."""
-    whole, shape = quadratic(np.stack([found.whole, found.shape])).T
-    scale, ratio = linear(found.scale[:, None]), linear(found.ratio)
-    relative, rotation = linear(_relative(found)), quadratic(found.rotation)
-    turned = rotation.max(axis=1)
-    return _PValues(
-        combined_p_value([whole, scale[:, 0], ratio.max(axis=1), turned]),
-        combined_p_value([shape, relative.max(axis=1), turned]),
-        float(adjusted_p_values(scale)[0]),
-        np.minimum(2 * adjusted_p_values(ratio), 1.0),
-        np.minimum(2 * adjusted_p_values(rotation), 1.0),
+    grams = np.stack([found.relative.whole, found.relative.shape])
+    whole, shape = quadratic(grams).T[:, :, None]
+    rotation = quadratic(found.relative.rotation)
+    scale, relative = flipped(ratios, found.width)
+    every = [whole, scale, linear(_above_rounding(ratios.band_folds, found)), rotation]
+    equal = judged(every, level)
+    similar = judged([shape, relative, rotation], level)
+    # A geometry that is not seen to differ is not seen to differ in anything.
+    gate = np.float64(equal.p_value)
+    band_p_values, rotation_p_values = (np.maximum(p, gate) for p in similar.p_values[1:])
+    scale_p_value = float(equal.p_values[1][0])
+    parts = zip(
+        ratios.relative.tolist(), ratios.relative_folds.T, band_p_values.tolist(), strict=True
+    )
+    intervals = [
+        _agreeing(interval(value, folds, found.weights, similar.critical[1]), value, p <= level)
+        for value, folds, p in parts
+    ]
+    return _Answers(
+        equal.p_value,
+        max(similar.p_value, equal.p_value),
+        scale_p_value,
+        band_p_values,
+        rotation_p_values,
+        _agreeing(
+            interval(ratios.scale, ratios.scale_folds, found.weights, equal.critical[1]),
+            ratios.scale,
+            scale_p_value <= level,
+        ),
+        intervals,
     )
 
 
-def _exact(found: WhitenedDifference) -> _PValues:
+def _agreeing(
+    found: tuple[float, float], estimate: float, significant: bool
+) -> tuple[float, float]:
+    """An interval of a logarithm around its estimate, extended to 0 where that is not rejected."""
+    low, high = min(found[0], estimate), max(found[1], estimate)
+    return (low, high) if significant else (min(low, 0.0), max(high, 0.0))
+
+
+def _exact(found: WhitenedDifference, ratios: LogRatios) -> _Answers:
     """Of two closed forms: 0 where they differ by more than rounding, 1 elsewhere."""
     # The rounding error of the largest eigenvalue, whitened by each band's smallest.
     allowed = ROUNDING * found.eigenvalues.max() / found.eigenvalues[found.edges[1:] - 1]
-    ratio = np.abs(found.ratio[0]) <= allowed
-    rotation = np.sqrt(found.rotation[:, 0, 0] / found.width) <= allowed
-    relative = np.abs(_relative(found)[0]) <= allowed
-    return _PValues(
-        float((ratio & rotation).all()),
-        float((relative & rotation).all()),
-        float(abs(found.scale[0]) <= allowed.max()),
-        ratio.astype(float),
+    rotation = np.sqrt(found.relative.rotation[:, 0, 0] / found.width) <= allowed
+    equal = bool((np.abs(found.difference.means[0]) <= allowed).all() and rotation.all())
+    relative = (np.abs(ratios.relative_folds[0]) <= allowed) | equal
+    scale = bool(abs(ratios.scale) <= allowed.min()) or equal
+    return _Answers(
+        float(equal),
+        float(relative.all() and rotation.all()),
+        float(scale),
+        relative.astype(float),
         rotation.astype(float),
+        _agreeing((ratios.scale, ratios.scale), ratios.scale, not scale),
+        [
+            _agreeing((value, value), value, not same)
+            for value, same in zip(ratios.relative.tolist(), relative.tolist(), strict=True)
+        ],
     )
 
 
-def _relative(found: WhitenedDifference) -> Float[np.ndarray, "K b"]:
-    """Ratios without the scale, exactly zero where they are nothing but rounding."""
-    rest = found.ratio - found.scale[:, None]
-    floor = NOISELESS * np.trace(found.whole) / found.rank
-    return np.where(np.sum(rest**2, axis=0) > floor, rest, 0.0)
+def _above_rounding(
+    folds: Float[np.ndarray, "K b"], found: WhitenedDifference
+) -> Float[np.ndarray, "K b"]:
+    """What folds say, exactly zero where it is nothing but rounding."""
+    floor = NOISELESS * np.trace(found.difference.whole) / found.rank
+    return np.where(np.sum(folds**2, axis=0) > floor, folds, 0.0)
+
+
+def _exponential(logarithm: float) -> float:
+    return math.exp(logarithm) if logarithm < 700 else math.inf
 
 
 def _size(
@@ -211,35 +287,34 @@ def _size(
     return float(low), float(high - low)
 
 
-def _quotient(
-    first: Float[np.ndarray, " K"],
-    second: Float[np.ndarray, " K"],
-    weights: Float[np.ndarray, " K"],
-) -> tuple[float, float]:
-    """The ratio of two means and its *relative* standard error from the spread of the folds."""
-    a, b, count = float(weights @ first), float(weights @ second), len(weights)
-    spread = weights * (second / b - first / a)
-    return b / a, float(np.sqrt(count / max(count - 1, 1) * np.sum(spread**2)))
-
-
 def _bands(
-    found: WhitenedDifference, p_values: _PValues, level: float
+    found: WhitenedDifference, ratios: LogRatios, answers: _Answers, level: float
 ) -> tuple[BandDifference, ...]:
-    first, second = found.band_means(found.first), found.band_means(found.second)
-    plain = (found.plain or found).rotation
+    rotation, plain = found.difference.rotation, found.plain.rotation
     bands = []
     for i, band in enumerate(found.bands):
-        # A geometry that has nothing in these directions has no ratio.
-        ratio, error = None, None
-        if min(found.weights @ first[:, i], found.weights @ second[:, i]) > ROUNDING:
-            ratio, relative = _quotient(first[:, i], second[:, i], found.weights)
-            error = ratio * relative
-        size = _size(found.rotation[i], plain[i], found.weights, int(found.width[i]))
-        p_ratio, p_rotation = float(p_values.ratio[i]), float(p_values.rotation[i])
-        different = min(p_ratio, p_rotation) <= level
+        ratio = error = relative = low = high = None
+        if ratios.known[i]:
+            ratio = math.exp(ratios.bands[i])
+            error = ratio * ratios.error(ratios.band_folds[:, i])
+            relative = math.exp(ratios.relative[i])
+            low, high = map(_exponential, answers.ratio_intervals[i])
+        size = _size(rotation[i], plain[i], found.weights, int(found.width[i]))
+        p_ratio, p_rotation = float(answers.ratio[i]), float(answers.rotation[i])
         bands.append(
             BandDifference(
-                band.first, band.last, ratio, error, p_ratio, *size, p_rotation, different
+                first=band.first,
+                last=band.last,
+                ratio=ratio,
+                ratio_error=error,
+                ratio_p_value=p_ratio,
+                rotation=size[0],
+                rotation_error=size[1],
+                rotation_p_value=p_rotation,
+                different=min(p_ratio, p_rotation) <= level,
+                relative_ratio=relative,
+                relative_low=low,
+                relative_high=high,
             )
         )
     return tuple(bands)

@@ -8,14 +8,20 @@ changes, so that they can be compared between bands:
     linear     |sum_f s_f d_f| / sqrt(sum_f d_f^2)                            for a number d_f,
     quadratic  sum_{f != g} s_f s_g <D_f, D_g> / sqrt(sum_{f != g} <D_f, D_g>^2)  for a matrix D_f.
 
-Many bands are tested at once. The adjusted p-value of one of them is the share of patterns under
-which the *largest* statistic of all bands reaches its own (Westfall and Young). It can be as small
-as 2^-(K-1) for any number of bands; Holm's correction of single p-values multiplies that bound by
-the number of bands, and with 12 folds and 21 bands or more could never reach 0.01.
+Many bands are tested at once. The p-value of one of them in its *family* (all bands' ratios, say)
+is the share of patterns under which the largest statistic of the family reaches its own (Westfall
+and Young). It can be as small as 2^-(K-1) for any number of bands; Holm's correction of single
+p-values multiplies that bound by the number of bands, and with 12 folds and 21 bands or more could
+never reach 0.01. Several families are put together in the same way: the corrected p-value is the
+share of patterns under which the *smallest* p-value of all families is at most that of the
+statistic. So the p-value of any difference is the smallest of all, and nothing single is
+significant where the whole is not.
 
 Size is measured by U = sum_{f != g} u_f u_g <D_f, D_g> / sum_{f != g} u_f u_g, u_f the weights of
 the folds: without the terms f = g the noise has no part in its expectation, |E D|_F^2.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -46,23 +52,41 @@ def _scaled(
     return np.divide(statistics, scale, out=np.zeros_like(statistics), where=scale > 0)
 
 
-def adjusted_p_values(statistics: Float[np.ndarray, "S B"]) -> Float[np.ndarray, " B"]:
-    """p-values of all columns, corrected for their number."""
-    largest = np.sort(statistics.max(axis=1))
-    below = np.searchsorted(largest, statistics[0] - TIE)
-    return (len(largest) - below) / len(largest)
+@dataclass(frozen=True)
+class Judged:
+    """p-values of several families of statistics, corrected for all of them together.
+
+    Attributes:
+        p_value: of nothing being there in any family.
+        p_values: of each column of each family; none is below `p_value`.
+        critical: what a statistic of each family has to exceed to have a p-value at most the level.
+    """
+
+    p_value: float
+    p_values: list[Float[np.ndarray, " _"]]
+    critical: list[float]
 
 
-def combined_p_value(statistics: list[Float[np.ndarray, " S"]]) -> float:
-    """One p-value for several statistics: that of the smallest of their p-values (Tippett)."""
-    smallest = np.min([_p_of_each_pattern(one) for one in statistics], axis=0)
-    return float(np.mean(smallest <= smallest[0] + TIE))
+def judged(families: list[Float[np.ndarray, "S _"]], level: float) -> Judged:
+    """Test families of statistics; the first row of each is the data."""
+    largest = [np.sort(family.max(axis=1)) for family in families]
+    count = len(largest[0])
 
+    def share(ordered: np.ndarray, reached: np.ndarray) -> np.ndarray:
+        """Patterns whose largest statistic reaches each of some statistics."""
+        return (count - np.searchsorted(ordered, reached - TIE)) / count
 
-def _p_of_each_pattern(statistic: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
-    """The p-value that every pattern would have, were it the data's."""
-    below = np.searchsorted(np.sort(statistic), statistic - TIE)
-    return (len(statistic) - below) / len(statistic)
+    every = [share(o, f.max(axis=1)) for o, f in zip(largest, families, strict=True)]
+    smallest = np.sort(np.min(every, axis=0))
+
+    def corrected(shares: np.ndarray) -> np.ndarray:
+        return np.searchsorted(smallest, shares + TIE, side="right") / count
+
+    p_values = [corrected(share(o, f[0])) for o, f in zip(largest, families, strict=True)]
+    # So many patterns may reach a statistic whose p-value is to be at most the level.
+    allowed = int(np.sum(corrected(np.arange(1, count + 1) / count) <= level))
+    critical = [float(ordered[count - allowed - 1]) + TIE for ordered in largest]
+    return Judged(float(min(p.min() for p in p_values)), p_values, critical)
 
 
 def u_statistic(

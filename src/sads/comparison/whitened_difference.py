@@ -1,33 +1,31 @@
 """The difference of two geometries, fold by fold, in the eigenbasis of what they have in common.
 
-A_f and B_f are the folds of two factors, u_f their weights, and
+A_f and B_f are the folds of two factors, u_f their weights, c = tr B / tr A, and
 
-    P = sum_f u_f [(1 - w) A_f + w B_f] = V diag(lambda) V^T,      S = V lambda^{-1/2},
-    D_f = S^T (B_f - A_f) S,
+    P = sum_f u_f [(1 - w) A_f + w B_f / c] = V diag(lambda) V^T,      S = V lambda^{-1/2},
+    D_f = S^T (B_f - A_f) S,      R_f = S^T (B_f / c - A_f) S,
 
 on the numerical range of P, so that small eigenvalues count as much as large ones. The bands are
-P's. D_f has these parts:
+P's. D_f says how large the difference is, and R_f, the difference after division by the traces,
+whether there is one beside a factor. They have these parts:
 
-| part     | of D_f                                                          |
+| part     |                                                                 |
 |----------|-----------------------------------------------------------------|
 | whole    | all entries                                                     |
-| scale    | mean of the diagonal: a common factor                           |
-| shape    | the whole without its scale                                     |
+| shape    | the whole without the mean of the diagonal, a common factor     |
 | ratio    | mean of the diagonal over a band: its eigenvalue                |
 | rotation | rows of a band without that mean: mixing, also inside the band  |
 
-The whitened difference of B = c A is a multiple of the identity, so its shape is zero, whatever c:
-equal shapes are geometries that are equal after division by their traces.
-
-*Why the same folds may choose P and be tested.* Negating D_f swaps A_f and B_f. With as many
+*Why the same folds may choose P and be tested.* Negating R_f swaps A_f and B_f / c. With as many
 networks behind either and w = 1/2 the swap leaves P as it is. Otherwise w is in inverse proportion
-to the variances, which makes P and D_f uncorrelated; for Wishart matrices of one law S^T A_f S and
-S^T B_f S are then independent of P, and D_f has mean zero given P. With w = 1/2 regardless, the
-differences are larger under their true signs than under others, and equal geometries are told
-apart. So bands and whitening cost no folds. w stays within [0.02, 0.98]: P has the range of both.
+to the relative variances, which makes P and R_f uncorrelated; for Wishart matrices of one law up
+to a factor S^T A_f S and S^T B_f S are then independent of P, and R_f has mean zero given P. With
+w = 1/2 regardless, the differences are larger under their true signs than under others, and equal
+geometries are told apart; likewise if B is not divided by c and the two differ by a factor. So
+bands and whitening cost no folds. w stays within [0.02, 0.98]: P has the range of both.
 
-*Sizes* should not depend on w, so they are told relative to the plain mean (A + B) / 2, which in
-these coordinates is I + (1/2 - w) D, D = sum_f u_f D_f.
+*Sizes* should depend neither on w nor on c, so they are told relative to the plain mean
+(A + B) / 2, see `_at_plain_mean`.
 """
 
 from dataclasses import dataclass
@@ -42,12 +40,49 @@ from ..geometry import Geometry
 from .level import Level
 
 LEAST_SHARE = 0.02
+BLOCK = 512  # rows of the whitened differences that are kept at once
 NOISELESS = 1e-12  # parts below this fraction of the squared difference are rounding
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Gram matrices of a difference, of the weighted u_f D_f or u_f R_f.
+
+    Attributes:
+        edges: where each band starts among the r directions, and r.
+        means: mean of the diagonal over each band.
+        rows: for each direction i the Gram matrix sum_j u_f u_g D_f[i, j] D_g[i, j].
+    """
+
+    edges: Int[np.ndarray, " b1"]
+    means: Float[np.ndarray, "K b"]
+    rows: Float[np.ndarray, "r K K"]
+
+    @cached_property
+    def whole(self) -> Float[np.ndarray, "K K"]:
+        return self.rows.sum(axis=0)
+
+    @cached_property
+    def shape(self) -> Float[np.ndarray, "K K"]:
+        width, rank = np.diff(self.edges), len(self.rows)
+        mean = self.means @ width / rank
+        return self._above_rounding((self.whole - rank * np.outer(mean, mean))[None])[0]
+
+    @cached_property
+    def rotation(self) -> Float[np.ndarray, "b K K"]:
+        squares = self.means.T[:, :, None] * self.means.T[:, None, :]
+        grams = np.add.reduceat(self.rows, self.edges[:-1], axis=0)
+        return self._above_rounding(grams - np.diff(self.edges)[:, None, None] * squares)
+
+    def _above_rounding(self, grams: Float[np.ndarray, "b K K"]) -> Float[np.ndarray, "b K K"]:
+        """Zero instead of Gram matrices that are nothing but rounding."""
+        kept = np.trace(grams, axis1=1, axis2=2) > NOISELESS * np.trace(self.whole)
+        return np.where(kept[:, None, None], grams, 0.0)
+
+
+@dataclass(frozen=True)
 class WhitenedDifference:
-    """D_f, as far as tests need it. Numbers and Gram matrices are of the weighted u_f D_f.
+    """D_f and R_f, as far as tests need them.
 
     Attributes:
         bands: of the pooled estimate P, in descending order; only those in its range.
@@ -56,8 +91,9 @@ class WhitenedDifference:
         weights: u_f, summing to one; one fold if both geometries are closed forms.
         first: diagonals of S^T A_f S.
         second: diagonals of S^T B_f S.
-        rows: for each direction i the Gram matrix sum_j u_f u_g D_f[i, j] D_g[i, j].
-        plain: the mean over the folds, whitened by (A + B) / 2.
+        difference: parts of D_f.
+        relative: parts of R_f.
+        plain: parts of the mean of D_f, whitened by (A + B) / 2.
     """
 
     bands: tuple[Band, ...]
@@ -66,33 +102,57 @@ class WhitenedDifference:
     weights: Float[np.ndarray, " K"]
     first: Float[np.ndarray, "K r"]
     second: Float[np.ndarray, "K r"]
-    rows: Float[np.ndarray, "r K K"]
-    plain: "WhitenedDifference | None" = None
+    difference: Parts
+    relative: Parts
+    plain: Parts
 
     @classmethod
     def of(cls, a: Geometry, b: Geometry) -> "WhitenedDifference":
         """B - A, whitened by what the two have in common."""
         level, counts, share = Level.of(a, b), _fold_counts(a, b), _share(a, b)
-        weights = counts / counts.sum()
-        spectrum, values = _pooled(a, b, level, counts, share)
+        weights, factor = counts / counts.sum(), b.trace / a.trace
+        spectrum, values = _pooled(a, b, level, counts, share, factor)
         kept = numerical_range(values, float(values.max()))
         scale = spectrum.factor_vectors[:, kept] / np.sqrt(values[kept])
-        size = (len(weights), scale.shape[1])
-        first, second = np.empty(size), np.empty(size)
-        difference = np.empty((*size, size[1]))
-        for f in range(len(weights)):
-            x, y = level.fold(a, f) @ scale, level.fold(b, f) @ scale
-            first[f], second[f] = (np.einsum("ij,ij->j", scale, z) for z in (x, y))
-            difference[f] = weights[f] * (scale.T @ (y - x))
-        rows = np.stack([d @ d.T for d in difference.transpose(1, 0, 2)])
-        starts = np.array([band.first // spectrum.structure.copies for band in spectrum.bands])
-        inside = starts < size[1]
-        bands = tuple(band for band, kept in zip(spectrum.bands, inside, strict=True) if kept)
-        edges = np.append(starts[inside], size[1])
-        plain = cls(
-            bands, edges, values[kept], np.ones(1), *_at_plain_mean(difference.sum(axis=0), share)
+        folds, rank = len(weights), scale.shape[1]
+        first, second, mean = (
+            np.empty((folds, rank)),
+            np.empty((folds, rank)),
+            np.empty((rank,) * 2),
         )
-        return cls(bands, edges, values[kept], weights, first, second, rows, plain)
+        rows, relative_rows = np.empty((2, rank, folds, folds))
+        for start in range(0, rank, BLOCK):
+            block = slice(start, start + BLOCK)
+            size = scale[:, block].shape[1]
+            difference, relative = np.empty((2, size, folds, rank))
+            for f in range(folds):
+                x, y = ((level.fold(g, f) @ scale[:, block]).T @ scale for g in (a, b))
+                first[f, block], second[f, block] = (np.diagonal(z[:, block]) for z in (x, y))
+                difference[:, f] = weights[f] * (y - x)
+                relative[:, f] = weights[f] * (y / factor - x)
+            mean[block] = difference.sum(axis=1)
+            rows[block] = difference @ difference.transpose(0, 2, 1)
+            relative_rows[block] = relative @ relative.transpose(0, 2, 1)
+        starts = np.array([band.first // spectrum.structure.copies for band in spectrum.bands])
+        inside = starts < rank
+        bands = tuple(band for band, kept in zip(spectrum.bands, inside, strict=True) if kept)
+        edges = np.append(starts[inside], rank)
+
+        def parts(diagonals: np.ndarray, grams: np.ndarray) -> Parts:
+            return Parts(edges, _band_means(weights[:, None] * diagonals, edges), grams)
+
+        diagonal, grams = _at_plain_mean(mean, share, factor)
+        return cls(
+            bands,
+            edges,
+            values[kept],
+            weights,
+            first,
+            second,
+            parts(second - first, rows),
+            parts(second / factor - first, relative_rows),
+            Parts(edges, _band_means(diagonal[None], edges), grams),
+        )
 
     @property
     def rank(self) -> int:
@@ -103,37 +163,15 @@ class WhitenedDifference:
         """Directions in each band."""
         return np.diff(self.edges)
 
-    @cached_property
-    def whole(self) -> Float[np.ndarray, "K K"]:
-        return self.rows.sum(axis=0)
-
-    @cached_property
-    def scale(self) -> Float[np.ndarray, " K"]:
-        return self.weights * (self.second - self.first).mean(axis=1)
-
-    @cached_property
-    def shape(self) -> Float[np.ndarray, "K K"]:
-        rest = self.whole - self.rank * np.outer(self.scale, self.scale)
-        return self._above_rounding(rest[None])[0]
-
-    @cached_property
-    def ratio(self) -> Float[np.ndarray, "K b"]:
-        return self.weights[:, None] * self.band_means(self.second - self.first)
-
-    @cached_property
-    def rotation(self) -> Float[np.ndarray, "b K K"]:
-        squares = self.ratio.T[:, :, None] * self.ratio.T[:, None, :]
-        grams = np.add.reduceat(self.rows, self.edges[:-1], axis=0)
-        return self._above_rounding(grams - self.width[:, None, None] * squares)
-
     def band_means(self, forms: Float[np.ndarray, "K r"]) -> Float[np.ndarray, "K b"]:
         """The mean of a diagonal over each band."""
-        return np.add.reduceat(forms, self.edges[:-1], axis=1) / self.width
+        return _band_means(forms, self.edges)
 
-    def _above_rounding(self, grams: Float[np.ndarray, "b K K"]) -> Float[np.ndarray, "b K K"]:
-        """Zero instead of Gram matrices that are nothing but rounding."""
-        kept = np.trace(grams, axis1=1, axis2=2) > NOISELESS * np.trace(self.whole)
-        return np.where(kept[:, None, None], grams, 0.0)
+
+def _band_means(
+    forms: Float[np.ndarray, "K r"], edges: Int[np.ndarray, " b1"]
+) -> Float[np.ndarray, "K b"]:
+    return np.add.reduceat(forms, edges[:-1], axis=1) / np.diff(edges)
 
 
 def _fold_counts(a: Geometry, b: Geometry) -> Int[np.ndarray, " K"]:
@@ -145,30 +183,38 @@ def _fold_counts(a: Geometry, b: Geometry) -> Int[np.ndarray, " K"]:
 
 def _share(a: Geometry, b: Geometry) -> float:
     """w, the share of the second geometry in P."""
-    spread = [(g.trace * (g.whitened_error or 0.0)) ** 2 for g in (a, b)]
+    spread = [(g.whitened_error or 0.0) ** 2 for g in (a, b)]
     share = spread[0] / sum(spread) if any(spread) else 0.5
     return float(np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE))
 
 
 def _at_plain_mean(
-    d: Float[np.ndarray, "r r"], share: float
-) -> tuple[Float[np.ndarray, "1 r"], Float[np.ndarray, "1 r"], Float[np.ndarray, "r 1 1"]]:
-    """`first`, `second` and `rows` of the mean difference D, whitened by the plain mean."""
+    d: Float[np.ndarray, "r r"], share: float, factor: float
+) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r 1 1"]]:
+    """Diagonal and squared rows of the mean difference D, whitened by the plain mean.
+
+    In these coordinates I = P = (1 - w) A + w B / c. With B = A + D and g = 1 - w + w / c that is
+    A = (I - w D / c) / g, so that (A + B) / 2 = I / g + (1 / 2 - w / (c g)) D.
+    """
     delta, turn = np.linalg.eigh(d)
-    middle = 1 + (0.5 - share) * delta
-    first = turn**2 @ ((1 - share * delta) / middle)
+    g = 1 - share + share / factor
+    middle = 1 / g + (0.5 - share / (factor * g)) * delta
     difference = turn * (delta / middle) @ turn.T
-    rows = np.sum(difference**2, axis=1)
-    return first[None], (first + np.diag(difference))[None], rows[:, None, None]
+    return np.diag(difference), np.sum(difference**2, axis=1)[:, None, None]
 
 
 def _pooled(
-    a: Geometry, b: Geometry, level: Level, counts: Int[np.ndarray, " K"], share: float
+    a: Geometry,
+    b: Geometry,
+    level: Level,
+    counts: Int[np.ndarray, " K"],
+    share: float,
+    factor: float,
 ) -> tuple[Spectrum, Float[np.ndarray, " n"]]:
     """Eigenvectors and bands of P, and its plain eigenvalues."""
     folds = np.empty((len(counts), *(level.structure.rows,) * 2))
     for f in range(len(counts)):
-        folds[f] = (1 - share) * level.fold(a, f) + share * level.fold(b, f)
+        folds[f] = (1 - share) * level.fold(a, f) + share / factor * level.fold(b, f)
     if len(counts) == 1:
         spectrum = exact_spectrum(folds[0], level.structure, level.symmetries)
     else:

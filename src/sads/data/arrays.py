@@ -9,6 +9,7 @@ from jaxtyping import Float
 from numpy.lib.npyio import NpzFile
 
 from ..errors import InputError
+from ..storage import regular_file
 
 
 def read_npy(path: str | Path, *, scale: bool = False) -> Float[np.ndarray, "..."]:
@@ -68,12 +69,10 @@ def scaled(values: np.ndarray, name: str) -> Float[np.ndarray, "..."]:
 def _opened(path: str | Path) -> Iterator[np.ndarray | NpzFile]:
     """What a file holds, open while it is read; NumPy by itself would leave a broken one open."""
     try:
-        with Path(path).open("rb") as stream:
+        with regular_file(path).open("rb") as stream:
             yield np.load(stream, allow_pickle=False)
     except InputError:
         raise
-    except FileNotFoundError as error:
-        raise InputError(f"no such file: {path}") from error
     except Exception as error:  # zipfile, zlib, tokenize and others, each with errors of its own
         raise InputError(f"{path} is not a readable NumPy file: {reason(error)}") from error
 

@@ -26,6 +26,9 @@ FILE = "training.safetensors"
 FORMAT, UNSEALED = "sads.training/2", "sads.training/1"
 
 
+LARGEST_NUMBER = 10**9  # of updates, or of samples in a batch: more is a slip of the hand
+
+
 class Settings(BaseModel):
     """The protocol of a training.
 
@@ -41,13 +44,13 @@ class Settings(BaseModel):
         bfloat16: use autocast to bfloat16.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    iterations: int = Field(default=2_000, ge=1)
-    batch_size: int = Field(default=1_000, ge=1)
+    iterations: int = Field(default=2_000, ge=1, le=LARGEST_NUMBER)
+    batch_size: int = Field(default=1_000, ge=1, le=LARGEST_NUMBER)
     learning_rate: float = Field(default=1e-4, gt=0)
     seed: int = Field(default=0, ge=0, lt=2**63)
-    accumulate: int = Field(default=1, ge=1)
+    accumulate: int = Field(default=1, ge=1, le=LARGEST_NUMBER)
     clip: float = Field(default=1.0, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     compile: bool = False

@@ -27,6 +27,7 @@ from ..schedule import Schedule
 from ..storage import atomic_write
 
 BLOCK = 64  # samples that share a generator
+MOST_SAMPLES = 10**9  # more is a slip of the hand
 CHUNK = 64  # activations of small networks then stay in the cache
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
@@ -80,6 +81,8 @@ def sample_chunks(
     """
     if count < 1 or chunk < 1:
         raise InputError(f"the number of samples starts at 1, got {count} in chunks of {chunk}")
+    if count > MOST_SAMPLES:
+        raise InputError(f"at most {MOST_SAMPLES:,} samples are drawn at a time, got {count:.3g}")
     if not 0 <= first <= count:
         raise InputError(f"the first sample is one of 0 to {count}, got {first}")
     if not 0 <= eta <= 1:

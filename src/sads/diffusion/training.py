@@ -96,12 +96,11 @@ def train(
         ArtefactError: if `out` holds another training.
     """
     _check_samples(family, samples)
+    place = usable_device(device)
     if out is None:
-        return _train(family, samples, settings, rotation, None, callbacks, usable_device(device))
+        return _train(family, samples, settings, rotation, None, callbacks, place)
     with writing(Path(out)):
-        return _train(
-            family, samples, settings, rotation, Path(out), callbacks, usable_device(device)
-        )
+        return _train(family, samples, settings, rotation, Path(out), callbacks, place)
 
 
 def _check_samples(family: ScoreFamily, samples: Tensor) -> None:

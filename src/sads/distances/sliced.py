@@ -37,6 +37,7 @@ from .checks import at_least, direction_norms, sample_pair
 from .quantiles import Coupling
 
 CHUNK_BYTES = 2**24  # directions and projections of one chunk; each thread has one, one is waiting
+MOST_PROJECTIONS = 10**8
 SLICE_VALUES = 2**17  # sorted values whose differences are widened to float64 at once
 
 
@@ -98,6 +99,11 @@ def sliced_wasserstein(
         blocks = _given_blocks(np.asarray(directions), size, chunk)
     else:
         count = at_least("projections", 64 * size if projections is None else projections, 1)
+        if count > MOST_PROJECTIONS:
+            raise InputError(
+                f"at most {MOST_PROJECTIONS:,} projections, whose values fit in memory, got "
+                f"{count:.3g}: 64 for each dimension ({64 * size:,}) are the paper's"
+            )
         draw = _orthogonal_blocks if orthogonal else _random_blocks
         blocks = draw(
             as_generator(generator, "projections of a sliced distance"), count, size, chunk

@@ -78,6 +78,9 @@ class Options(TypedDict, total=False):
     on_progress: Callable[[Progress], None] | None
 
 
+MOST_NETWORKS = 10**9  # the paper has 10^6; more than this is a slip of the hand
+
+
 @dataclass(frozen=True)
 class Goal:
     """When to stop: at a number of networks, or at a whitened error."""
@@ -92,6 +95,10 @@ class Goal:
             raise InputError("give either a number of networks or a tolerance, not both")
         if networks is not None and networks < FOLDS:
             raise InputError(f"at least {FOLDS} networks are needed for error bars, got {networks}")
+        if networks is not None and networks > MOST_NETWORKS:
+            raise InputError(
+                f"at most {MOST_NETWORKS:,} networks are estimated, got {networks:.3g}"
+            )
         if tolerance is not None and not 0 < tolerance < 1:
             raise InputError(f"the tolerance is a whitened error between 0 and 1, got {tolerance}")
         if networks is None and tolerance is None:

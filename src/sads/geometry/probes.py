@@ -15,6 +15,8 @@ from torch import Tensor
 from ..errors import InputError
 from ..schedule import Schedule
 
+LARGEST_STD = 1e9  # the squares of larger inputs leave float32
+
 
 @dataclass(frozen=True)
 class Zero:
@@ -43,9 +45,10 @@ class Gaussian:
     shift_free = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.std < float("inf"):
+        if not 0 < self.std <= LARGEST_STD:
             raise InputError(
-                f"a Gaussian probe needs a positive standard deviation, got {self.std}"
+                "a Gaussian probe needs a positive standard deviation of at most "
+                f"{LARGEST_STD:g}, got {self.std}"
             )
 
     def describe(self) -> str:

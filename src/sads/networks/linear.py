@@ -36,10 +36,10 @@ class Linear(ScoreNetwork):
         super().__init__(shape)
         size = self.size
         values = np.arange(size, 0, -1.0) if eigenvalues is None else np.asarray(eigenvalues, float)
-        if values.shape != (size,) or (values < 0).any():
+        if values.shape != (size,) or not (np.isfinite(values) & (values >= 0)).all():
             raise InputError(
-                f"a linear network on {size} entries needs {size} non-negative eigenvalues, "
-                f"got {values.size}"
+                f"a linear network on {size} entries needs {size} finite non-negative "
+                f"eigenvalues, got {values.size}, the smallest {values.min(initial=0):g}"
             )
         if rotation < 0:
             raise InputError(f"a linear network's rotation is a seed from 0 on, got {rotation}")

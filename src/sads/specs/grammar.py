@@ -1,9 +1,16 @@
 """Pieces that the grammars of networks, data and probes share."""
 
+import math
+import re
 from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
 from ..errors import InputError
+
+LARGEST_NUMBER = 2**63 - 1  # of a whole number: larger ones fit no array and no seed
+LARGEST_SAMPLE = 2**31 - 1  # values of one sample; as float32 they take 8 GB
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
@@ -12,12 +19,16 @@ def parse_shape(text: str) -> tuple[int, ...]:
     >>> parse_shape("1x16x16")
     (1, 16, 16)
     """
-    try:
-        shape = tuple(int(part) for part in text.lower().split("x"))
-    except ValueError:
-        shape = ()
+    parts = text.lower().split("x")
+    whole = all(part.isascii() and part.isdigit() and len(part) < 100 for part in parts)
+    shape = tuple(map(int, parts)) if whole else ()
     if not 1 <= len(shape) <= 3 or min(shape) < 1:
         raise InputError(f"a shape looks like 1x16x16 (CxHxW), 1x64 (CxL) or 5, got {text!r}")
+    if math.prod(shape) > LARGEST_SAMPLE:
+        raise InputError(
+            f"samples of shape {text} do not fit in memory: a sample has at most "
+            f"{LARGEST_SAMPLE:,} values, choose a smaller shape"
+        )
     return shape
 
 
@@ -46,11 +57,22 @@ def convert(name: str, text: str, annotation: Any) -> Any:
         if text.lower() not in ("true", "false"):
             raise InputError(f"{name} is true or false, got {text!r}")
         return text.lower() == "true"
+    if annotation is int:
+        return _whole_number(name, text)
     try:
         return annotation(text)
     except ValueError:
-        kind = "a whole number" if annotation is int else "a number"
-        raise InputError(f"{name} is {kind}, got {text!r}") from None
+        raise InputError(f"{name} is a number, got {text!r}") from None
+
+
+def _whole_number(name: str, text: str) -> int:
+    """A whole number in plain digits that fits 64 bits."""
+    number = int(text) if _WHOLE.fullmatch(text.strip()) else None
+    if number is None and not re.fullmatch(r"[+-]?[0-9]+", text.strip()):
+        raise InputError(f"{name} is a whole number, got {text!r}")
+    if number is None or abs(number) > LARGEST_NUMBER:
+        raise InputError(f"{name} is a whole number below 2^63, got one of {len(text)} digits")
+    return number
 
 
 def parse_timesteps(text: str) -> tuple[int, int]:
@@ -60,6 +82,6 @@ def parse_timesteps(text: str) -> tuple[int, int]:
     (0, 100)
     """
     first, colon, end = text.partition(":")
-    if not colon or not text.isascii() or not first.isdigit() or not end.isdigit():
+    if not colon or not (_WHOLE.fullmatch(first) and _WHOLE.fullmatch(end)) or "-" in text:
         raise InputError(f"timesteps are a range like 0:100, got {text!r}")
     return int(first), int(end)

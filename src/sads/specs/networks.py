@@ -25,6 +25,8 @@ from ..schedule import Schedule
 from .grammar import convert, split_fields
 
 IMPORT_SECONDS = 60.0
+SEEDS = ("rotation",)  # fields that may be any number
+LARGEST_FIELD = 100_000  # channels, layers, groups: a larger one is a slip of the hand
 Result = TypeVar("Result")
 
 
@@ -50,6 +52,10 @@ def parse_network(
         key: convert(key, value, types[key]) if key in types else value
         for key, value in fields.items()
     }
+    for key, value in values.items():
+        largest = max(value, default=0) if isinstance(value, tuple) else value
+        if isinstance(largest, int) and largest > LARGEST_FIELD and key not in SEEDS:
+            raise InputError(f"{key} of a network is at most {LARGEST_FIELD:,}, got {largest}")
     return preset_family(name, shape=shape, schedule=schedule, **values)
 
 

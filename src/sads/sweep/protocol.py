@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import InputError
 
+LARGEST_NUMBER = 10**9  # of anything that is counted here: more is a slip of the hand
+
 
 class Protocol(BaseModel):
     """The numbers that a trial's result depends on, beside network, data, rotation and seed.
@@ -35,13 +37,13 @@ class Protocol(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    iterations: int | None = Field(default=None, ge=1)
-    batch_size: int | None = Field(default=None, ge=1)
+    iterations: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
+    batch_size: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
     learning_rate: float | None = Field(default=None, gt=0)
     steps: int = Field(default=1000, ge=1, le=1000)
-    samples: int = Field(default=10_000, ge=4)
-    train: int | None = Field(default=None, ge=1)
-    projections: int | None = Field(default=None, ge=1)
+    samples: int = Field(default=10_000, ge=4, le=LARGEST_NUMBER)
+    train: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
+    projections: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
     weight_decay: float = Field(default=0.0, ge=0)
 
 

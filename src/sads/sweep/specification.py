@@ -36,6 +36,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ..draws import DRAWS
 from ..errors import InputError
+from ..storage import regular_file
 from .protocol import Protocol, protocol_fields
 from .trial import Trial
 
@@ -172,12 +173,16 @@ def load_specification(path: str | Path) -> Specification:
         InputError: if the file is not there, is not TOML, or does not describe a sweep.
     """
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        content = tomllib.loads(regular_file(path).read_text(encoding="utf-8"))
         text = json.dumps(content)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deeply for a sweep") from error
+    except ValueError as error:  # whole numbers of more digits than Python converts
+        raise InputError(f"{path} has a number of too many digits") from error
     except TypeError as error:
         raise InputError(f"{path}: dates have no place in a sweep") from error
     try:

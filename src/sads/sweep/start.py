@@ -59,6 +59,10 @@ def run_sweep(
     """
     if isinstance(engine, str):
         check_engine(engine, workers)
+    if engine == "local" and device != "cpu":
+        from ..devices import usable_device  # torch takes seconds to load
+
+        usable_device(device)  # elsewhere only the workers know
     if retries < 0:
         raise InputError(f"retries are 0 or more, got {retries}")
     asked = _specification(specification)

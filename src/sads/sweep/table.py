@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ..errors import InputError
 from ..sealed import SEAL, expect, json_digest, parse_json
-from ..storage import atomic_write, write_bytes
+from ..storage import atomic_write, regular_file, write_bytes
 from .result import Metrics, Provenance, Timings, TrialResult
 from .rows import DONE, STATUSES
 from .trial import Trial
@@ -65,7 +65,7 @@ def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
         InputError: if the file is not there or is not a table of results.
     """
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with regular_file(path).open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             rows, names = list(reader), reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -14,6 +14,8 @@ from ..family import ScoreFamily
 
 CLASSES = ("UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel", "Transformer2DModel")
 
+LARGEST_SIZE = 65_536  # of a side, or of channels
+
 
 def diffusers_family(
     path: Path,
@@ -76,4 +78,10 @@ def _shape(config: dict[str, Any], path: Path) -> tuple[int, ...]:
             f"{path} does not say its shape (in_channels, sample_size): pass --shape CxHxW"
         )
     sides = size if isinstance(size, (tuple, list)) else (size, size)
-    return (int(channels), *(int(n) for n in sides))
+    sizes = (channels, *sides)
+    if not all(isinstance(n, int) and 1 <= n <= LARGEST_SIZE for n in sizes):
+        raise InputError(
+            f"{path} has in_channels {channels} and sample_size {size}: expected whole numbers "
+            f"from 1 to {LARGEST_SIZE:,}"
+        )
+    return sizes

@@ -1,0 +1,77 @@
+"""What the command line says when a command fails, and its exit code.
+
+| failure                                              | exit code | said                        |
+|------------------------------------------------------|-----------|-----------------------------|
+| an error on purpose, a file that cannot be used      | 2         | its message                 |
+| no memory, text that is not UTF-8, nesting too deep  | 2         | what it was                 |
+| anything else, a defect of this package              | 70        | its place, and to report it |
+
+All are one line on standard error. 70 is EX_SOFTWARE of sysexits.h: `sads compare` and `sads sweep`
+give 1 a meaning of their own.
+"""
+
+import traceback
+from pathlib import Path
+
+from cyclopts import CycloptsError
+
+from ..errors import SadsError
+
+USAGE, DEFECT = 2, 70
+LONGEST = 600  # characters of a message: inputs of thousands of digits are cut in the middle
+
+# torch has no type of its own for these; each is part of a RuntimeError's message.
+_NO_MEMORY = (
+    "can't allocate memory",
+    "not enough memory",
+    "out of memory",
+    "Storage size calculation overflowed",
+    "std::bad_alloc",
+    "Cannot allocate memory",
+)
+
+
+def explained(error: Exception) -> tuple[str, int]:
+    """The line that says what happened, and the exit code."""
+    if isinstance(error, (SadsError, CycloptsError, OSError)):
+        return f"sads: error: {one_line(error)}", USAGE
+    if lacks_memory(error):
+        what = "there is not enough memory for this: choose a smaller shape, network or number"
+        return f"sads: error: {what} ({one_line(error)})", USAGE
+    if isinstance(error, RecursionError):
+        return "sads: error: the input is nested too deeply: write it flatter", USAGE
+    if isinstance(error, UnicodeError):
+        return f"sads: error: text that is not valid UTF-8: {one_line(error)}", USAGE
+    return (
+        f"sads: internal error: {type(error).__name__} at {_place(error)}: {one_line(error)} (a "
+        "defect of sads: please report it with the traceback that --debug shows)"
+    ), DEFECT
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error without line breaks, cut in the middle if it is very long."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error says that memory could not be had."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _NO_MEMORY)
+
+
+def _place(error: BaseException) -> str:
+    """File and line where an error was raised, in this package if it passed through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    if not (ours or frames):
+        return "an unknown place"
+    last = (ours or frames)[-1]
+    path = Path(last.filename)
+    name = path.relative_to(_PACKAGE.parent) if ours else path
+    return f"{name}:{last.lineno}"
+
+
+_PACKAGE = Path(__file__).resolve().parents[1]

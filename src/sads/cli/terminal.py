@@ -1,0 +1,32 @@
+"""Printing on terminals that have fewer characters than we use.
+
+An ASCII-only terminal (`LC_ALL=C`) has no ±, and no terminal has the bytes of a file name that is
+not UTF-8. Such characters are spelled out instead of ending the program.
+"""
+
+import codecs
+import sys
+from io import TextIOWrapper
+
+_SPELLED = {"±": "+-", "–": "-", "×": "x", "≈": "~", "…": "..."}
+_HANDLER = "sads.spelled_out"
+
+
+def print_anywhere() -> None:
+    """Spell out characters that standard output or error cannot show."""
+    codecs.register_error(_HANDLER, _spelled_out)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=_HANDLER)
+
+
+def _spelled_out(error: UnicodeError) -> tuple[str, int]:
+    """The handler: what to write instead, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_SPELLED.get(one, _escaped(one)) for one in missing), error.end
+
+
+def _escaped(character: str) -> str:
+    return character.encode("ascii", "backslashreplace").decode()
