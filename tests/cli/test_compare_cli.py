@@ -12,8 +12,8 @@ NETWORKS = {
     "other": (SMALL, {"seed": 2, "networks": 240}),
     "area": (f"{SMALL},resampling=area", {"seed": 3, "networks": 1920}),
     "groups": ("iddpm-16,channels=8,groups=4,mults=1x1", {"seed": 4, "networks": 120}),
-    # With the score's weights few of 600 naive networks carry the sum, and the test of a closed form
-    # is no test at its level: six seeds of twelve are below 0.01. With equal weights none is.
+    # With the score's weights few of 600 naive networks carry the sum, and a comparison with a
+    # closed form misses its level: six seeds of twelve are below 0.01. With equal weights none is.
     "exact": ("dit-2,width=16,heads=2", {"weighting": "noise"}),
     "sampled": (
         "dit-2,width=16,heads=2",
