@@ -289,6 +289,24 @@ def test_a_pipe_in_any_place_of_a_file_does_not_wait(refused, tmp_path):
         (tmp_path / "work").rmdir()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["directions", "@geometry", "--png"],
+        ["data", LINE, "--shape", "1x4x4", "--png"],
+        ["align", "@geometry", "--data", LINE, "--png"],
+        ["sample", "@training", "--count", "1", "--steps", "2", "--out"],
+        ["report", "@geometry", "--out"],
+        ["rotate", "@geometry", "--data", LINE, "--kind", "min", "--out"],
+        ["geometry", *TINY, "--networks", "24", "--out"],
+    ],
+)
+def test_a_pipe_is_no_place_to_write(refused, tmp_path, words):
+    os.mkfifo(tmp_path / "pipe")
+    refused(*words, "@pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
 TOML = {
     "lists": "a = " + "[" * 10_000 + "]" * 10_000,
     "tables": "a = " + "{a=" * 10_000 + "1" + "}" * 10_000,
