@@ -10,6 +10,8 @@ from torch import nn
 from ..networks import ScoreFamily
 from ..networks.initialisation import Constant, Distribution, Uniform
 
+LARGEST_SMALL = 16 * 2**20  # bytes of parameters of one network
+
 
 @dataclass(frozen=True)
 class Members:
@@ -24,6 +26,11 @@ class Members:
     family: ScoreFamily
     networks: list[nn.Module]
     known: dict[str, Distribution | None]
+
+    @property
+    def small(self) -> bool:
+        """Whether many networks are built, evaluated and drawn at once without much ado."""
+        return self.size <= LARGEST_SMALL
 
     @property
     def size(self) -> int:
