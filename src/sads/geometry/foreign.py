@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..directions import Structure
+from ..errors import SadsError, brief
 from ..networks.initialisation import Constant
 from ..networks.last_layer import LastLayer, find_last_layer, without
 from ..networks.tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
@@ -73,6 +74,10 @@ def read_foreign(
         return _read_last_layer(members, probe, weights, rng)
     except NoLastLayer as why:
         return plain_reading(members, probe, str(why), weights)
+    except SadsError:
+        raise
+    except Exception as error:  # other people's code, with parameters and values of our choice
+        return plain_reading(members, probe, f"it fails when looked into: {brief(error)}", weights)
 
 
 def _read_last_layer(

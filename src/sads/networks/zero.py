@@ -84,11 +84,18 @@ def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
     ]
     if not weights:
         return False
-    with torch.no_grad():
-        before = run(x.clone(), t)
-        with moved(network, weights, zeros_too=False):
-            after = run(x.clone(), t)
-    return torch.equal(before, after)
+    before = _output(run, x, t)
+    with moved(network, weights, zeros_too=False):
+        return torch.equal(before, _output(run, x, t))
+
+
+@torch.no_grad()
+def _output(run: nn.Module, x: Tensor, t: Tensor) -> Tensor:
+    """What a network with parameters of our choice returns; NaN where it refuses them."""
+    try:
+        return run(x.clone(), t)
+    except Exception:
+        return torch.full((1,), math.nan)
 
 
 def _is_matrix(parameter: Tensor) -> bool:
@@ -111,7 +118,7 @@ def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
     network = _inside(run)
 
     def output() -> tuple[Tensor]:
-        return (run(x.clone(), t),)
+        return (_output(run, x, t),)
 
     zeros = tuple(zero_parameters(network))
     if not is_mute(run, x, t):
