@@ -285,7 +285,7 @@ def test_each_network_may_have_its_own_scale():
 
 
 def test_biases_with_a_mean_are_noticed():
-    with pytest.raises(NoLastLayer, match="biases .* zero-mean"):
+    with pytest.raises(NoLastLayer, match=r"biases .* zero-mean"):
         last_layer_variances(last_values(Conv, 200, lambda: torch.rand(2)), None, None)
 
 

@@ -10,8 +10,7 @@ from sads.networks.initialisation import Constant, Uniform
 from sads.networks.provenance import recorded
 from sads.networks.zero import redrawing, silence_of, zero_layers
 from sads.schedule import Schedule
-
-from tests.zoo import Checkpointed
+from tests.zoo.modules import Checkpointed
 
 from .zoo import ADM, AdaLNZero, Conv, Gained, Preconditioned, TwoInARow, ZeroConvs
 

@@ -140,7 +140,7 @@ class Integration:
     def _scales(
         self, output: Float[Tensor, "N ..."], x: Float[Tensor, "N ..."], t: Int[np.ndarray, " N"]
     ) -> Float[np.ndarray, " N"]:
-        """s of each network.
+        """The scale s of each network.
 
         Raises:
             NetworkError: where something else is in an output than was found before.

@@ -41,11 +41,12 @@ class Members:
 def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) -> bool:
     """Whether parameters look drawn from their distributions, by range and variance."""
     for name, expected in declared.items():
-        values = torch.cat([m.get_parameter(name).detach().flatten() for m in networks]).double()
+        values = torch.cat([m.get_parameter(name).detach().flatten() for m in networks])
         if isinstance(expected, Constant):
-            if bool((values != expected.value).any()):
+            if bool((values != torch.full_like(values, expected.value)).any()):
                 return False
             continue
+        values = values.double()
         if bool((values == values[0]).all()) and len(values) > 1:
             return False
         if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:

@@ -189,9 +189,7 @@ def prepare(
         note=reading.note,
         draws=DRAWS,
     )
-    return Source(
-        plan, family, probe, ensemble, proposal, weights, reading.integration, exact
-    )
+    return Source(plan, family, probe, ensemble, proposal, weights, reading.integration, exact)
 
 
 def _naive_reading(members: Members, weights: Float[np.ndarray, " T"]) -> Reading:
@@ -225,9 +223,7 @@ def _ensemble(
     own, reader = reading.integration, Outputs
     if own is not None:
         layer = own.layer
-        reader = partial(
-            Traced, index=layer.index, values=own.values, late_bias=layer.late_bias
-        )
+        reader = partial(Traced, index=layer.index, values=own.values, late_bias=layer.late_bias)
     built = BuiltEnsemble(members.family, device, reader, members.size)
     drawn = drawn_ensemble(members, built, own, probe, rng) if integrated else None
     return drawn or built

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from ..randomness import torch_stream
 from .adapters.calls import Adapted
-from .moving import affecting, moved
+from .moving import affecting
 from .tracing import LINEAR, Call, NoLastLayer, count_calls, in_place_of, read
 
 LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
@@ -86,7 +86,7 @@ def _signs(size: int) -> Tensor:
 
 @torch.no_grad()
 def scales_at(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> Tensor:
-    """s of (*) for inputs x (N, *shape) at t (N,): (N,)."""
+    """The number s of (*) for inputs x (N, *shape) at t (N,): (N,)."""
     constant, _ = read(network, x, t, layer.index)
     output, _ = read(network, x, t, layer.index, in_place_of(layer.trial))
     pattern = layer.pattern.to(output.device).double()
@@ -148,9 +148,7 @@ def _last_with_effect(network: nn.Module, x: Tensor, t: Tensor) -> tuple[int, Ca
     raise NoLastLayer("no linear or convolution layer reaches its output")
 
 
-def _made_of(
-    network: nn.Module, call: Call, part: str, at: tuple[Tensor, Tensor, int]
-) -> set[str]:
+def _made_of(network: nn.Module, call: Call, part: str, at: tuple[Tensor, Tensor, int]) -> set[str]:
     """Names of the parameters from which the last layer's weight or bias comes."""
     own = getattr(call, part)
     if own is None:
@@ -198,14 +196,13 @@ def _late_bias(
         for name, parameter in network.named_parameters()
         if name not in others and parameter.numel() == channels and parameter.is_floating_point()
     ]
+    values = _signs(channels)
+    everywhere = channels_last(call, values).flatten()
     for name in fitting[::-1][:CANDIDATES]:
         parameter = network.get_parameter(name)
         with without(network, name):
             plain, before = read(network, x, t, index)
-            values = _signs(channels).to(parameter)
-            through_u, _ = read(
-                network, x, t, index, lambda u: channels_last(call, values.to(u)).clone()
-            )
+            through_u, _ = read(network, x, t, index, in_place_of(everywhere))
             with torch.no_grad():
                 parameter.copy_(values.view(parameter.shape))
             added, after = read(network, x, t, index)
@@ -243,7 +240,7 @@ class _Reference:
 
 
 def _effect(network: nn.Module, x: Tensor, t: Tensor, index: int, e: Tensor) -> Tensor:
-    """s D Q e, without the part of s that the conversion to noise explains."""
+    """The effect s D Q e, without the part of s that the conversion to noise explains."""
     constant, call = read(network, x, t, index)
     if call.u.numel() != e.numel():
         raise NoLastLayer("the size of its last layer changes from pass to pass")
@@ -301,18 +298,14 @@ def _selection(
     base = math.isqrt(size) + 1
     numbers = torch.arange(size)
     scale = effect(torch.ones(size)).flatten()
-    low, high = (
-        effect(digits.float()).flatten() for digits in (numbers % base, numbers // base)
-    )
+    low, high = (effect(digits.float()).flatten() for digits in (numbers % base, numbers // base))
     if bool((scale == 0).any()):
         return None, None, reference
     selected = ((low / scale).round() + base * (high / scale).round()).long()
     if bool(((selected < 0) | (selected >= size)).any()):
         return None, None, reference
     expected = scale * e.to(scale)[selected]
-    if not torch.allclose(
-        of_e.flatten(), expected, rtol=0, atol=AFFINE * float(of_e.abs().max())
-    ):
+    if not torch.allclose(of_e.flatten(), expected, rtol=0, atol=AFFINE * float(of_e.abs().max())):
         return None, None, reference
     gains = scale / scale.square().mean().sqrt()
     alike = bool((gains - gains[0]).abs().max() <= AFFINE)

@@ -108,7 +108,7 @@ class Recorder(TorchDispatchMode):
         return Uniform(filled.high) if centred else None
 
 
-def unseen() -> AbstractContextManager[None]:
+def unseen() -> AbstractContextManager[object]:
     """Inside, no operation is recorded."""
     return _disable_current_modes()
 

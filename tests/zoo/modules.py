@@ -1,175 +1,35 @@
-"""Patterns in which other people write score networks, each with the geometry it has.
-
-Every pattern is a variant of one small network whose geometry is known in closed form. Its stem is
-linear in random weights, so that with tau_t = 1 + 0.02 t and positions P
-
-    h = tau_t (V (k_t x + P) + d),      E[sum_k h_k h_k^T] = width tau_t^2 (v_w M_t + v_d 1 1^T),
-
-M_t the second moment of k_t x + P summed over channels, and its last layer makes of it
-
-    eps = c_t x + s_t (W * h + b),      G = E_t[w_t (s_t^2 E[z z^T] + c_t^2 E[x x^T])].
-
-Expectations over t are sums over the schedule. What is not linear is brute force (`sampled_truth`).
-"""
+"""One small network, and the ways in which other people write it."""
 
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.stats import truncnorm
 from torch import nn
 
-from sads.geometry import Gaussian, Point, Probe, Zero
-from sads.networks import ScoreFamily
+from sads.geometry import Gaussian
 from sads.networks.adapters.calls import conversion
-from sads.schedule import Schedule
 
-SHAPE, WIDTH, KERNEL = (2, 4, 4), 8, 3
-CHANNELS, PIXELS = SHAPE[0], SHAPE[1] * SHAPE[2]
-FAN = WIDTH * KERNEL**2
-SHORT = Schedule("linear", 50)
-STEPS = np.arange(SHORT.steps)
-TAU = 1 + 0.02 * STEPS
-POINT = np.random.default_rng(11).standard_normal(SHAPE)
-ONES = np.ones(SHORT.steps)
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """One way to write a network.
-
-    Attributes:
-        name: what is special about it.
-        factory: makes a network.
-        truth: G, of shape (D, D).
-        shape: of one sample.
-        prediction: what it predicts.
-        probe: where it is looked at.
-        exact: whether its last layer can be integrated, exactly or by random last layers.
-        zero_output: the policy under which it has this geometry.
-    """
-
-    name: str
-    factory: Callable[[], nn.Module]
-    truth: Callable[[], np.ndarray] = field(repr=False)
-    shape: tuple[int, ...] = SHAPE
-    prediction: str | None = None
-    schedule: Schedule = SHORT
-    probe: Probe = field(default_factory=Zero)
-    exact: bool = True
-    zero_output: str = "explain"
-
-    @property
-    def family(self) -> ScoreFamily:
-        return ScoreFamily(
-            self.factory, self.shape, self.schedule, self.name, prediction=self.prediction
-        )
+from .truth import (
+    CHANNELS,
+    FAN,
+    KERNEL,
+    ONES,
+    PIXELS,
+    SHORT,
+    WIDTH,
+    closed_form,
+    default,
+    positions,
+    shifts,
+)
 
 
-# ---------------------------------------------------------------- closed forms
-
-
-def positions() -> torch.Tensor:
-    return torch.linspace(-1, 1.5, CHANNELS * PIXELS).view(SHAPE).sin()
-
-
-def default(fan: int) -> float:
-    """The variance of torch's default initialisation."""
-    return 1 / (3 * fan)
-
-
-def second_moments(probe: Probe) -> tuple[np.ndarray, np.ndarray]:
-    """E[x x^T] over entries, and over positions summed over channels."""
-    size = CHANNELS * PIXELS
-    if isinstance(probe, Gaussian):
-        return probe.std**2 * np.eye(size), CHANNELS * probe.std**2 * np.eye(PIXELS)
-    x = probe.x if isinstance(probe, Point) else np.zeros(SHAPE)
-    flat = x.reshape(CHANNELS, PIXELS)
-    return np.outer(flat, flat), flat.T @ flat
-
-
-def inputs_moment(probe: Probe, scale: float, beside: np.ndarray) -> np.ndarray:
-    """Of scale x + beside, over positions, summed over channels."""
-    if isinstance(probe, Point):
-        return (total := scale * probe.x.reshape(CHANNELS, -1) + beside).T @ total
-    return beside.T @ beside + scale**2 * second_moments(probe)[1]
-
-
-@cache
-def shifts() -> np.ndarray:
-    """For each offset of the kernel the matrix that shifts an image, zero beyond its border."""
-    basis = torch.eye(PIXELS, dtype=torch.float64).view(PIXELS, 1, *SHAPE[1:])
-    return F.unfold(basis, KERNEL, padding=KERNEL // 2).numpy().transpose(1, 2, 0)
-
-
-def closed_form(
-    *,
-    probe: Probe | None = None,
-    prediction: str = "eps",
-    weight: float = default(FAN),
-    bias: float = default(FAN),
-    stem: float = default(CHANNELS),
-    stem_bias: float = default(CHANNELS),
-    scale: np.ndarray | float = 1.0,
-    skip: np.ndarray | float = 0.0,
-    tau: np.ndarray = TAU,
-    input_scale: np.ndarray = ONES,
-    channel_gains: tuple[float, ...] = (1.0, 1.0),
-    beside: np.ndarray | None = None,
-) -> np.ndarray:
-    """G with a convolution at the end; `scale` and `skip` are those of the module itself.
-
-    Args:
-        weight: E of the variance of W, times what it is correlated with.
-        bias: variance of b.
-        stem: variance of V.
-        stem_bias: variance of d.
-        beside: what is added to the input instead of the positions.
-    """
-    probe = probe or Zero()
-    slopes, scales = conversion(prediction, SHORT)
-    slopes, scales = slopes + scales * skip, scales * scale
-    beside = positions().double().numpy().reshape(CHANNELS, -1) if beside is None else beside
-    total = np.zeros((CHANNELS * PIXELS,) * 2)
-    for t in STEPS:
-        inner = stem * inputs_moment(probe, float(input_scale[t]), beside) + stem_bias
-        features = WIDTH * tau[t] ** 2 * inner
-        unfolded = sum(shift @ features @ shift.T for shift in shifts())
-        own = np.kron(np.diag(np.square(channel_gains)), weight * unfolded + bias)
-        whole = scales[t] ** 2 * own + slopes[t] ** 2 * second_moments(probe)[0]
-        total += SHORT.score_weights[t] * whole / SHORT.steps
-    return total
-
-
-def sampled_truth(
-    after: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], networks: int = 400_000
-) -> np.ndarray:
-    """E_t[w_t E[f f^T]] for f = after(t, z) at x = 0, by drawing V, d, W and b; to about 0.3 %."""
-    generator = torch.Generator().manual_seed(5)
-
-    def draw(*shape: int, fan: int) -> torch.Tensor:
-        return (torch.rand(shape, generator=generator) * 2 - 1) / math.sqrt(fan)
-
-    weights = SHORT.score_weights / SHORT.score_weights.sum()
-    shift = torch.from_numpy(shifts()).float()
-    total, part = np.zeros((CHANNELS * PIXELS,) * 2), 10_000
-    for _ in range(networks // part):
-        t = torch.multinomial(torch.from_numpy(weights), part, True, generator=generator)
-        v, d = draw(part, WIDTH, CHANNELS, fan=CHANNELS), draw(part, WIDTH, 1, fan=CHANNELS)
-        h = (v @ positions().view(CHANNELS, -1) + d) * (1 + 0.02 * t)[:, None, None]
-        w, b = draw(part, CHANNELS, FAN, fan=FAN), draw(part, CHANNELS, 1, fan=FAN)
-        unfolded = torch.einsum("opq,nkq->nkop", shift, h).flatten(1, 2)
-        f = after(t, w @ unfolded + b).flatten(1).double()
-        total += (f.T @ f).numpy()
-    return SHORT.score_weights.mean() * total / networks
-
-
-# ---------------------------------------------------------------- networks
+def drawn_scale(width: float) -> float:
+    """10^u, u uniform between -width and width, from the generator that people have at hand."""
+    return 10 ** random.uniform(-width, width)  # noqa: S311
 
 
 class Plain(nn.Module):
@@ -229,7 +89,7 @@ class RandomGain(Plain):
 
     def __init__(self):
         super().__init__()
-        self.gain = 10 ** random.uniform(-1, 1)
+        self.gain = drawn_scale(1.0)
 
     def after(self, x, t, z):
         return self.gain * z
@@ -274,14 +134,14 @@ def initialised(change: Callable[[Plain], None]) -> Callable[[], nn.Module]:
 
 def random_scale(network: Plain) -> None:
     """The last layer's standard deviation is drawn for each network."""
-    std = 10 ** random.uniform(-1, 1)
+    std = drawn_scale(1.0)
     nn.init.normal_(network.head.weight, std=std)
     nn.init.normal_(network.head.bias, std=std)
 
 
 def shared_scale(network: Plain) -> None:
     """One standard deviation for all layers, drawn for each network."""
-    std = 10 ** random.uniform(-0.5, 0.5)
+    std = drawn_scale(0.5)
     for parameter in network.parameters():
         nn.init.normal_(parameter, std=std)
 
@@ -424,7 +284,7 @@ class Flat(nn.Module):
         super().__init__()
         self.inner = nn.Linear(6, WIDTH)
         self.outer = nn.Linear(WIDTH, 6)
-        nn.init.normal_(self.outer.weight, std=10 ** random.uniform(-1, 1))
+        nn.init.normal_(self.outer.weight, std=drawn_scale(1.0))
 
     def forward(self, x, t):
         return 0.5 * self.outer(self.inner(x))
@@ -486,7 +346,7 @@ class Checkpointed(Plain):
         return (1 + 0.02 * t.to(x.dtype)).view(-1, 1, 1, 1) * h
 
 
-class SmallBias(Plain):
+class SharedBias(Plain):
     """The last layer's bias is that of another layer too."""
 
     def forward(self, x, t):
@@ -524,132 +384,3 @@ def constant_bias_truth() -> np.ndarray:
 
 def zero_weight(network: Plain) -> None:
     nn.init.zeros_(network.head.weight)
-
-
-CHANNEL_GAINS = torch.tensor([1.0, 3.0]).view(2, 1, 1)
-GAUSSIAN, AT_POINT = Gaussian(1.0), Point(POINT)
-TRUNCATED = float(truncnorm.var(-1.5, 1.5)) * 0.01
-
-PATTERNS = [
-    Pattern("plain", Plain, closed_form),
-    Pattern("factor", followed_by(lambda x, t, z: 4.0 * z), lambda: closed_form(scale=4)),
-    Pattern("divided", followed_by(lambda x, t, z: z / -0.25), lambda: closed_form(scale=4)),
-    Pattern("gain in a buffer", Buffered, lambda: closed_form(scale=2.5)),
-    Pattern(
-        "constant parameter",
-        lambda: Gain(lambda: torch.full((), 3.0)),
-        lambda: closed_form(scale=3),
-    ),
-    Pattern("random parameter", lambda: Gain(lambda: torch.randn(())), closed_form),
-    Pattern("random number", RandomGain, lambda: closed_form(scale=log_uniform(2, 1.0) ** 0.5)),
-    Pattern(
-        "factor for each channel",
-        followed_by(lambda x, t, z: CHANNEL_GAINS.to(z) * z),
-        lambda: closed_form(channel_gains=(1, 3)),
-    ),
-    Pattern(
-        "random factor for each channel",
-        lambda: Gain(lambda: torch.randn(2, 1, 1)),
-        closed_form,
-        exact=False,
-    ),
-    Pattern("factor of time", followed_by(times_t), lambda: closed_form(scale=4 * (1 + 0.05 * STEPS))),
-    Pattern(
-        "factor of the input",
-        followed_by(lambda x, t, z: x.square().mean((1, 2, 3), keepdim=True) * z),
-        lambda: closed_form(scale=float(np.square(POINT).mean()), probe=AT_POINT),
-        probe=AT_POINT,
-    ),
-    Pattern(
-        "skip and factor",
-        followed_by(lambda x, t, z: x + 4 * z),
-        lambda: closed_form(scale=4, skip=1, probe=GAUSSIAN),
-        probe=GAUSSIAN,
-    ),
-    Pattern(
-        "skip and factor at a point",
-        followed_by(lambda x, t, z: x + 4 * z),
-        lambda: closed_form(scale=4, skip=1, probe=AT_POINT),
-        probe=AT_POINT,
-    ),
-    Pattern(
-        "residual over root two",
-        followed_by(lambda x, t, z: (x + z) / math.sqrt(2)),
-        lambda: closed_form(scale=0.5**0.5, skip=0.5**0.5, probe=GAUSSIAN),
-        probe=GAUSSIAN,
-    ),
-    Pattern(
-        "v and factor",
-        followed_by(lambda x, t, z: 4 * z),
-        lambda: closed_form(scale=4, prediction="v", probe=GAUSSIAN),
-        prediction="v",
-        probe=GAUSSIAN,
-    ),
-    Pattern(
-        "x0, skip and factor",
-        followed_by(lambda x, t, z: x - 2 * z),
-        lambda: closed_form(scale=2, skip=1, prediction="x0", probe=GAUSSIAN),
-        prediction="x0",
-        probe=GAUSSIAN,
-    ),
-    Pattern("weight normalisation", Normalised, lambda: closed_form(weight=4 / FAN, bias=0)),
-    Pattern("equalised learning rate", Equalised, lambda: closed_form(weight=0.01, bias=0)),
-    Pattern("truncated", initialised(truncated), lambda: closed_form(weight=TRUNCATED)),
-    Pattern("orthogonal", initialised(orthogonal), lambda: closed_form(weight=1 / FAN, bias=0)),
-    Pattern(
-        "random scale",
-        initialised(random_scale),
-        lambda: closed_form(weight=log_uniform(2, 1.0), bias=log_uniform(2, 1.0)),
-    ),
-    Pattern(
-        "random scale of all layers",
-        initialised(shared_scale),
-        lambda: closed_form(
-            weight=1.0,
-            bias=log_uniform(2, 0.5),
-            stem=log_uniform(4, 0.5),
-            stem_bias=log_uniform(4, 0.5),
-        ),
-    ),
-    Pattern(
-        "random scale, v",
-        initialised(random_scale),
-        lambda: closed_form(
-            weight=log_uniform(2, 1.0), bias=log_uniform(2, 1.0), prediction="v", probe=GAUSSIAN
-        ),
-        prediction="v",
-        probe=GAUSSIAN,
-    ),
-    Pattern("zero weight, random bias", initialised(zero_weight), closed_form, zero_output="last"),
-    Pattern("zero gain before the last layer", ZeroGain, closed_form, zero_output="last"),
-    Pattern("checkpointed, zero output", Checkpointed, closed_form, zero_output="last"),
-    Pattern("EDM, bias added afterwards", EDM, edm_truth, probe=GAUSSIAN),
-    Pattern("EDM, labels", LabelledEDM, lambda: edm_truth(labelled=True), probe=GAUSSIAN),
-    Pattern(
-        "labels and factor",
-        Labelled,
-        lambda: closed_form(
-            scale=4,
-            beside=np.zeros((CHANNELS, PIXELS)),
-            stem_bias=default(CHANNELS) * (1 + CHANNELS),
-        ),
-    ),
-    Pattern(
-        "patches, x0, skip and factor",
-        Patches,
-        patches_truth,
-        shape=(1, 4, 4),
-        prediction="x0",
-        probe=Gaussian(0.5),
-    ),
-    Pattern("flat, random scale", Flat, flat_truth, shape=(6,), probe=GAUSSIAN),
-    Pattern("bias used twice", SmallBias, shared_bias_truth, exact=False),
-    Pattern("constant bias", initialised(constant_bias), constant_bias_truth, exact=False),
-    Pattern("smoothed output", followed_by(smooth), smooth_truth, exact=False),
-    Pattern(
-        "nonlinear output",
-        followed_by(lambda x, t, z: torch.tanh(z)),
-        lambda: sampled_truth(lambda t, z: torch.tanh(z)),
-        exact=False,
-    ),
-]  # fmt: skip
