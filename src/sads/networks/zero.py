@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..randomness import torch_stream
 from .adapters.calls import Adapted
 from .initialisation import fans
 from .moving import affecting, moved
