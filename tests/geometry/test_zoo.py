@@ -164,17 +164,18 @@ def test_a_scale_that_only_a_later_timestep_shows_is_measured():
 
 
 class SometimesSkipping(Plain):
-    """Adds its input in one network of twenty."""
+    """Adds its input in one network of a hundred."""
 
     def __init__(self):
         super().__init__()
-        self.skips = drawn_scale(1.0) > 10**0.9
+        self.skips = drawn_scale(1.0) > 10**0.98
 
     def after(self, x, t, z):
         return x + z if self.skips else z
 
 
 def test_what_is_added_only_in_some_networks_is_noticed():
+    """Not in the eight that are looked at (92 % of seeds), but among 480 (99 %)."""
     pattern = Pattern("sometimes", SometimesSkipping, closed_form, probe=Gaussian(1.0))
     with pytest.raises(NetworkError, match=r"sometimes: something is added .* only sometimes"):
         estimate(pattern)

@@ -197,6 +197,7 @@ PATTERNS = [
     Pattern("zero gain before the last layer", ZeroGain, closed_form, zero_output="last"),
     Pattern("checkpointed, zero output", Checkpointed, closed_form, zero_output="last"),
     Pattern("EDM, bias added afterwards", EDM, edm_truth, probe=GAUSSIAN),
+    Pattern("EDM at a point", EDM, lambda: edm_truth(probe=AT_POINT), probe=AT_POINT),
     Pattern("EDM, labels", LabelledEDM, lambda: edm_truth(labelled=True), probe=GAUSSIAN),
     Pattern(
         "labels and factor",

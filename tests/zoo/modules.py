@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from sads.geometry import Gaussian
+from sads.geometry import Gaussian, Probe
 from sads.networks.adapters.calls import conversion
 
 from .truth import (
@@ -214,12 +214,12 @@ class LabelledEDM(EDM):
         return skip * x + out * self.head(self.stem(x / total.sqrt() + shift))
 
 
-def edm_truth(*, labelled: bool = False) -> np.ndarray:
+def edm_truth(*, probe: Probe | None = None, labelled: bool = False) -> np.ndarray:
     """The module returns x_0 from x / sqrt(abar): its skip and scale in terms of x_t."""
     sigma = np.sqrt((1 - SHORT.abar) / SHORT.abar)
     total = sigma**2 + 0.25
     common = {
-        "probe": Gaussian(1.0),
+        "probe": probe or Gaussian(1.0),
         "prediction": "x0",
         "skip": 0.25 / total / np.sqrt(SHORT.abar),
         "scale": sigma * 0.5 / np.sqrt(total),

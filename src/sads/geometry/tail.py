@@ -28,10 +28,10 @@ from ..networks.adapters.calls import conversion
 from ..networks.last_layer import LastLayer, scales_at
 from ..networks.tracing import NoLastLayer, read
 from .closed_form import expected_energy
+from .members import LARGEST_SMALL
 from .probes import Gaussian, Probe
 
-SMALL = 16 * 2**20  # bytes of parameters up to which many timesteps are evaluated at once
-TOGETHER = 50
+TOGETHER = 50  # timesteps of a small network that are evaluated at once
 PROPORTIONAL = 1e-4  # relative residual up to which a counts as a multiple of x
 
 
@@ -196,7 +196,7 @@ def _tables(
     """s_t and c_t measured at every timestep that has a weight."""
     scales, slopes = np.zeros(family.schedule.steps), np.zeros(family.schedule.steps)
     size = sum(p.numel() * p.element_size() for p in network.parameters())
-    together = TOGETHER if size <= SMALL else 1
+    together = TOGETHER if size <= LARGEST_SMALL else 1
     steps = np.flatnonzero(weights)
     energy = float(x.double().square().sum())
     for start in range(0, len(steps), together):
