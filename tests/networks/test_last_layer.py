@@ -5,13 +5,20 @@ import torch
 from torch import nn
 
 from sads.networks.adapters import adapt
-from sads.networks.last_layer import find_last_layer, last_parameters, scales_at
+from sads.networks.initialisation import Normal
+from sads.networks.last_layer import find_last_layer, scales_at
 from sads.networks.tracing import NoLastLayer, count_calls, read
-from sads.networks.weights import check_moments, check_not_copied, last_layer_variances
+from sads.networks.weights import (
+    LastValues,
+    check_moments,
+    check_not_copied,
+    exact_variance,
+    last_layer_variances,
+)
 from sads.networks.zero import redrawing
 from sads.schedule import Schedule
 
-from .zoo import AdaLNZero, Conv, Flat, Gained, Labelled, Preconditioned
+from .zoo import AdaLNZero, Conv, Flat, Gained, Labelled, Preconditioned, Trunk
 
 T = torch.tensor([3, 700])
 
@@ -25,14 +32,14 @@ def look(make, shape=(2, 6, 6), prediction=None):
 
 
 FOUND = {
-    "plain": (Conv, (2, 6, 6), "network.out"),
-    "a later layer without effect": (lambda: Conv("head after"), (2, 6, 6), "network.out"),
-    "residual": (lambda: Conv("residual"), (2, 6, 6), "network.out"),
-    "one dimension": (lambda: Conv(dims=1), (2, 9), "network.out"),
-    "flat": (Flat, (12,), "network.outer"),
-    "patches and variances": (lambda: AdaLNZero(zero=False), (1, 8, 8), "network.final"),
-    "labels": (Labelled, (2, 6, 6), "network.out"),
-    "preconditioned": (Preconditioned, (2, 6, 6), "network.model.out"),
+    "plain": (Conv, (2, 6, 6), "network.out.weight"),
+    "a later layer without effect": (lambda: Conv("head after"), (2, 6, 6), "network.out.weight"),
+    "residual": (lambda: Conv("residual"), (2, 6, 6), "network.out.weight"),
+    "one dimension": (lambda: Conv(dims=1), (2, 9), "network.out.weight"),
+    "flat": (Flat, (12,), "network.outer.weight"),
+    "patches and variances": (lambda: AdaLNZero(zero=False), (1, 8, 8), "network.final.weight"),
+    "labels": (Labelled, (2, 6, 6), "network.out.weight"),
+    "preconditioned": (Preconditioned, (2, 6, 6), "network.model.out.weight"),
     "normalised weight": (redrawing(Gained, ("out_gain",)), (2, 6, 6), None),
 }
 
@@ -43,7 +50,7 @@ def test_the_output_is_rebuilt_from_the_last_layer(case, prediction):
     """Eps = a + s_t u[selection], with u recomputed from the call, at fresh inputs."""
     make, shape, name = FOUND[case]
     networks, _, layer = look(make, shape, prediction)
-    assert layer.name == name
+    assert name is None or layer.weight == {name}
     x, t = torch.randn(2, *shape), torch.tensor([10, 400])
     scales = scales_at(networks[1], x, t, layer)
     for i in range(2):
@@ -74,6 +81,20 @@ class Tied(Conv):
     def __init__(self):
         super().__init__(channels=8)
         self.out.weight = self.trunk.mix.weight
+
+
+class SharedBias(Conv):
+    """The bias of the last layer shifts the input too."""
+
+    def forward(self, x, t):
+        return super().forward(x + self.out.bias.view(1, -1, 1, 1), t)
+
+
+class SelfScaled(Conv):
+    """What follows the last layer is one number made of its weight."""
+
+    def forward(self, x, t):
+        return super().forward(x, t) / self.out.weight.norm()
 
 
 class Gated(Conv):
@@ -113,10 +134,10 @@ class Bare(nn.Module):
     ("make", "shape", "why"),
     [
         (lambda: Conv("tanh"), (2, 6, 6), "not an affine function"),
-        (Tied, (8, 6, 6), "used elsewhere"),
+        (Tied, (8, 6, 6), "trunk.mix.weight of its last layer is used elsewhere"),
+        (SharedBias, (2, 6, 6), "out.bias of its last layer is used elsewhere"),
+        (SelfScaled, (2, 6, 6), "out.weight of its last layer is used elsewhere"),
         (Gated, (2, 6, 6), "not the same for all networks"),
-        (lambda: Louder("gain"), (2, 6, 6), "not the same for all networks"),
-        (lambda: Louder("input"), (2, 6, 6), "not the same for all networks"),
         (Bare, (2, 6, 6), "calls no linear"),
     ],
 )
@@ -129,10 +150,61 @@ def test_a_map_that_mixes_entries_is_no_selection():
     assert look(lambda: Conv("smooth"))[2].selection is None
 
 
+@pytest.mark.parametrize("how", ["gain", "input"])
+def test_a_number_of_parameters_or_input_is_a_scale_that_is_not_steady(how):
+    layer = look(lambda: Louder(how))[2]
+    assert not layer.steady
+    assert layer.selection is not None
+
+
+def test_factors_for_each_entry_are_found():
+    class Layered(Conv):
+        def forward(self, x, t):
+            return torch.tensor([1.0, -3.0]).view(2, 1, 1) * super().forward(x, t)
+
+    layer = look(Layered)[2]
+    expected = torch.tensor([1.0, -3.0]).repeat_interleave(36) / 5**0.5
+    torch.testing.assert_close(layer.gains, expected, rtol=1e-4, atol=0)
+    assert layer.steady
+
+
 def test_a_computed_weight_is_traced_to_its_parameters():
-    networks, x, layer = look(redrawing(Gained, ("out_gain",)))
-    found = last_parameters(networks[0], layer.name, x[:1], T[:1], layer.index)
-    assert found == {"network.out_conv.weight", "network.out_gain"}
+    assert look(redrawing(Gained, ("out_gain",)))[2].weight == {
+        "network.out_conv.weight",
+        "network.out_gain",
+    }
+
+
+class Late(nn.Module):
+    """EDM's convolution: parameters are cast to the input, the bias is added afterwards."""
+
+    def __init__(self, shared=False):
+        super().__init__()
+        self.trunk = Trunk(2)
+        self.weight = nn.Parameter(torch.randn(2, 8, 3, 3, dtype=torch.float64))
+        self.bias = nn.Parameter(torch.randn(2, dtype=torch.float64))
+        self.shared = shared
+
+    def forward(self, x, t):
+        if self.shared:
+            x = x + self.bias.view(1, -1, 1, 1).to(x)
+        u = nn.functional.conv2d(self.trunk(x, t), self.weight.to(x.dtype), padding=1)
+        return u.add_(self.bias.to(x.dtype).reshape(1, -1, 1, 1))
+
+
+def test_a_bias_that_is_added_afterwards_belongs_to_the_layer():
+    networks, x, layer = look(Late)
+    assert (layer.weight, layer.late_bias) == ({"network.weight"}, "network.bias")
+    values = [LastValues.of(n, layer, x[:1], T[:1]) for n in networks]
+    for network, own in zip(networks, values, strict=True):
+        torch.testing.assert_close(own.bias, network.network.bias)
+    known = {"network.weight": Normal(2.0)}
+    weights = [own.weight for own in values]
+    assert exact_variance(networks, weights, layer.weight, known) == pytest.approx(4, rel=1e-5)
+
+
+def test_a_later_bias_that_acts_elsewhere_is_a_constant_part():
+    assert look(lambda: Late(shared=True))[2].late_bias is None
 
 
 DRAWS = {
@@ -181,31 +253,51 @@ def test_unusual_initialisations_are_noticed(name):
         check_moments(values, "weights")
 
 
-def test_variances_are_measured_where_the_distribution_is_unknown():
-    torch.manual_seed(0)
+def last_values(make, count: int, bias=None) -> list[LastValues]:
     x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
-    seen = [read(Conv(width=32), x, t, 3)[1] for _ in range(40)]
-    weight, bias = last_layer_variances([_with_bias_of(c, 300) for c in seen], None, None)
-    assert weight == pytest.approx(1 / (3 * 32 * 9), rel=0.05)
-    assert bias == pytest.approx(1 / 3, rel=0.2)
+    calls = [read(make(), x, t, 3)[1] for _ in range(count)]
+    return [
+        LastValues(c.weight.detach(), c.bias.detach() if bias is None else bias()) for c in calls
+    ]
 
 
-def _with_bias_of(call, size):
-    call.bias = torch.rand(size) * 2 - 1
-    return call
+def test_a_variance_is_exact_or_each_network_s_own():
+    torch.manual_seed(0)
+    values = last_values(Conv, 120)
+    exact = 1 / (3 * 72)
+    assert last_layer_variances(values, exact, exact).weight == exact
+    unknown = last_layer_variances(values, None, None)
+    assert (unknown.weight, unknown.bias) == (None, None)
+    wrong = last_layer_variances(values, 1.5 * exact, exact)  # contradicted by the values
+    assert (wrong.weight, wrong.bias) == (None, exact)
+
+
+def test_each_network_may_have_its_own_scale():
+    torch.manual_seed(0)
+
+    def scaled():
+        network = Conv()
+        with torch.no_grad():
+            network.out.weight *= 10 ** (4 * torch.rand(()) - 2)
+        return network
+
+    assert last_layer_variances(last_values(scaled, 40), None, 1 / (3 * 72)).weight is None
+
+
+def test_biases_with_a_mean_are_noticed():
+    with pytest.raises(NoLastLayer, match=r"biases .* zero-mean"):
+        last_layer_variances(last_values(Conv, 200, lambda: torch.rand(2)), None, None)
 
 
 def test_too_few_biases_are_not_measured():
-    x, t = torch.randn(1, 2, 6, 6), torch.tensor([3])
-    seen = [read(Conv(), x, t, 3)[1] for _ in range(4)]
     with pytest.raises(NoLastLayer, match="too few"):
-        last_layer_variances(seen, None, None)
+        last_layer_variances(last_values(Conv, 4), None, None)
 
 
 def test_a_copied_weight_is_noticed():
     network = Conv(channels=8)
-    check_not_copied(network, network.out.weight, {"out.weight"})
+    check_not_copied(network, network.out.weight, frozenset({"out.weight"}))
     with torch.no_grad():
         network.trunk.mix.weight.copy_(network.out.weight)
     with pytest.raises(NoLastLayer, match=r"repeats that of trunk.mix.weight"):
-        check_not_copied(network, network.out.weight, {"out.weight"})
+        check_not_copied(network, network.out.weight, frozenset({"out.weight"}))

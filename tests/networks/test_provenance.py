@@ -10,7 +10,7 @@ from torch import nn
 
 from sads.networks.initialisation import Constant, Normal, Uniform
 from sads.networks.isolation import seeded
-from sads.networks.provenance import recorded
+from sads.networks.provenance import agreed, recorded
 
 from .zoo import ADM, Conv, Flat, Gained
 
@@ -36,6 +36,9 @@ KNOWN = {
     "zero, then drawn": (lambda w: nn.init.normal_(w.zero_()), Normal(1.0)),
     "made of noise": (lambda w: nn.Parameter(torch.randn(6, 8) * 0.1), Normal(0.1)),
     "divided noise": (lambda w: nn.Parameter(torch.randn(6, 8) / 4), Normal(0.25)),
+    "centred noise": (lambda w: nn.Parameter(0.3 * (torch.rand(6, 8) * 2 - 1)), Uniform(0.3)),
+    "times zero": (lambda w: nn.Parameter(torch.randn(6, 8) * 0), Constant(0.0)),
+    "centred in place": (lambda w: w.uniform_(0, 1).sub_(0.5), Uniform(0.5)),
     "full": (lambda w: nn.Parameter(torch.full((6, 8), 0.3)), Constant(0.3)),
 }
 
@@ -56,6 +59,8 @@ UNKNOWN = {
     "orthogonal": nn.init.orthogonal_,
     "positive": lambda w: w.uniform_(0, 1),
     "shifted": lambda w: w.add_(1),
+    "shifted noise": lambda w: w.normal_().add_(1),
+    "shifted twice": lambda w: w.uniform_(-1, 2).add_(-0.25, alpha=2),
     "in part": lambda w: w[:3].zero_(),
     "in parts": lambda w: [nn.init.normal_(part) for part in w.chunk(2)],
     "copied": lambda w: w.copy_(torch.randn(6, 8)),
@@ -78,6 +83,22 @@ def test_two_parameters_in_one_storage_are_unknown():
             self.a, self.b = nn.Parameter(both[0]), nn.Parameter(both[1])
 
     assert set(recorded(Shared)[1].values()) == {None}
+
+
+def test_networks_must_agree_on_a_distribution():
+    """The scale of a layer, or which distribution it is, may be drawn by the factory."""
+
+    def drawn_scale(w):
+        nn.init.normal_(w, std=10 ** float(np.random.default_rng(next(seeds)).uniform(-2, 2)))
+
+    seeds = iter(range(100))
+    records = [recorded(lambda: made(drawn_scale))[1] for _ in range(3)]
+    assert all(isinstance(record["weight"], Normal) for record in records)
+    found = agreed(records)
+    assert found["weight"] is None
+    assert found["bias"] == Uniform(pytest.approx(1 / math.sqrt(8)))
+    two_kinds = [recorded(lambda fill=f: made(fill))[1] for f in (nn.init.zeros_, nn.init.ones_)]
+    assert agreed(two_kinds)["weight"] is None
 
 
 @pytest.mark.parametrize("kind", [Conv, Flat, Gained, ADM])

@@ -6,8 +6,11 @@ from torch import nn
 
 from sads.networks import DiT, UNet
 from sads.networks.adapters import adapt
+from sads.networks.initialisation import Constant, Uniform
+from sads.networks.provenance import recorded
 from sads.networks.zero import redrawing, silence_of, zero_layers
 from sads.schedule import Schedule
+from tests.zoo.modules import Checkpointed
 
 from .zoo import ADM, AdaLNZero, Conv, Gained, Preconditioned, TwoInARow, ZeroConvs
 
@@ -23,6 +26,50 @@ class ReZero(Conv):
         return self.rezero * super().forward(x, t)
 
 
+class ZeroWeight(Conv):
+    """The last layer's weight starts at zero, its bias does not (CSDI, DiffWave)."""
+
+    def __init__(self):
+        super().__init__()
+        nn.init.zeros_(self.out.weight)
+
+
+class ZeroNorm(Conv):
+    """A last norm whose gain starts at zero: the last layer's bias is left."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 8)
+        nn.init.zeros_(self.norm.weight)
+
+    def forward(self, x, t):
+        return self.out(self.norm(self.trunk(x, t)))
+
+
+class ShapedBias(Conv):
+    """A zero last layer, and a bias with axes of its own beside it."""
+
+    def __init__(self):
+        super().__init__()
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+        self.offset = nn.Parameter(torch.randn(1, 2, 1, 1))
+
+    def forward(self, x, t):
+        return super().forward(x, t) + self.offset
+
+
+# A network whose biases are left differs from others, and still no weight reaches its output.
+BIASED = {
+    "zero weight": (ZeroWeight, (2, 6, 6), ("out",), ("out",)),
+    "zero norm": (ZeroNorm, (2, 6, 6), ("norm",), ("norm",)),
+    "zero convolution before a bias": (
+        redrawing(ZeroConvs, ("out",)), (2, 6, 6), ("zero",), ("zero",),
+    ),
+    "a shaped bias": (ShapedBias, (2, 6, 6), ("out",), ("out",)),
+}  # fmt: skip
+
+
 CASES = {
     "adaLN-zero": (AdaLNZero, (1, 8, 8), ("final",), ("adaLN", "final")),
     "adm": (ADM, (2, 6, 6), ("out",), ("out", "branch")),
@@ -35,6 +82,7 @@ CASES = {
     ),
     "a factor": (ReZero, (2, 6, 6), ("rezero",), ("rezero",)),
     "zero convolution": (ZeroConvs, (2, 6, 6), ("zero",), ("zero",)),
+    "checkpointed": (Checkpointed, (2, 4, 4), ("head",), ("head", "branch")),
     "two in a row": (TwoInARow, (2, 6, 6), (), ("out", "zero")),
     "our U-Net": (
         lambda: UNet((1, 8, 8), channels=8, groups=4, mults=(1,), zero_init=True),
@@ -48,7 +96,7 @@ CASES = {
         ("head",),
         ("blocks.0.modulation", "modulation", "head"),
     ),
-}
+} | BIASED
 
 
 def output(network: nn.Module, shape) -> torch.Tensor:
@@ -67,6 +115,28 @@ def test_the_layer_that_zeroes_the_output_is_found(case):
     assert found.layers == layers
     if zeros is not None:
         assert set(found.zeros) == set(zeros)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_biases_that_are_left_are_told(case):
+    make, shape, _, _ = CASES[case]
+    found = silence_of(adapt(make(), case, Schedule()), torch.randn(1, *shape), torch.tensor([5]))
+    assert found is not None
+    assert found.biased == (case in BIASED)
+
+
+def test_a_bias_that_is_left_is_kept_when_its_layer_is_redrawn():
+    def make():
+        network = ZeroWeight()
+        nn.init.constant_(network.out.bias, 7.0)
+        return network
+
+    network, known = recorded(redrawing(make, ("out",)))
+    assert bool((network.out.bias == 7).all())
+    assert bool(network.out.weight.any())
+    # Looking at the bias has not made its distribution unknown.
+    assert known["out.bias"] == Constant(7.0)
+    assert known["out.weight"] == Uniform(pytest.approx(1 / (8 * 9) ** 0.5))
 
 
 @pytest.mark.parametrize("case", CASES)

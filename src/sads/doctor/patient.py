@@ -20,7 +20,7 @@ from ..geometry.probes import Gaussian
 from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
 from ..networks.casting import cast
-from ..networks.zero import Silence, redrawing, silence_of
+from ..networks.zero import Silence, is_mute, redrawing, silence_of
 from ..randomness import stream, torch_stream
 
 INPUTS = 4
@@ -84,8 +84,9 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
     x = torch.randn(INPUTS, *family.shape, generator=torch_stream(seed, "inputs of an examination"))
     first = family.member(seed).eval()
     silence = None
-    if _is_silent(family, first, x, seed):
-        silence = silence_of(first, x[:1], torch.tensor([family.schedule.steps // 2]))
+    middle = torch.tensor([family.schedule.steps // 2])
+    if _is_silent(family, first, x, seed) or is_mute(first, x[:1], middle):
+        silence = silence_of(first, x[:1], middle)
     if silence is not None:
         names = silence.layers or silence.zeros
         family = replace(family, factory=redrawing(family.factory, names))

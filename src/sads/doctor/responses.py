@@ -21,12 +21,17 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
     if patient.silence is None:
         return
     blamed = patient.silence.layers or patient.silence.zeros
+    what = "the output does not depend on the parameters"
+    geometry = "G is zero and has no directions"
+    if patient.silence.biased:
+        what = "only biases reach the output, no weight does"
+        geometry = "G is that of the biases and says nothing about the network"
     yield Finding(
         "zero-output",
         "error",
-        f"the output does not depend on the parameters; zero at the start: {_some(blamed)}",
-        "G is zero and has no directions. What follows is about the network with these redrawn: "
-        "the limit that its first training steps approach.",
+        f"{what}; zero at the start: {_some(blamed)}",
+        f"{geometry}. What follows is about the network with these redrawn: the limit that its "
+        "first training steps approach.",
         "sads geometry --zero-output last, or initialise these layers otherwise",
     )
 

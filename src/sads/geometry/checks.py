@@ -13,13 +13,14 @@ from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.family import MEMBER
 from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
-from ..networks.provenance import recorded
-from ..networks.zero import Silence, redrawing, silence_of
+from ..networks.provenance import agreed, recorded
+from ..networks.zero import Silence, is_mute, redrawing, silence_of
 from ..randomness import stream, torch_stream
 from .members import Members, follow
 from .probes import Probe
 
 TRIED = 2
+BUILT = 8  # small networks that must agree on how they start
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ def check_family(
         raise InputError(
             f"samples of shape {family.shape} do not fit in memory: choose a smaller --shape"
         ) from error
-    seeds = [int(rng.integers(2**62)) for _ in range(TRIED)]
+    seeds = [int(rng.integers(2**62)) for _ in range(BUILT)]
     members = _members(family, seeds)
-    for i, member in enumerate(members.networks):
+    for i, member in enumerate(members.networks[:TRIED]):
         check_output(_call(member, x[i : i + 1], t[i : i + 1]), family)
         if not torch.equal(*(_call(member, x[i : i + 1], t[i : i + 1], s) for s in (1, 2))):
             raise NetworkError(
@@ -67,25 +68,49 @@ def check_family(
                 "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
             )
     redrawn: tuple[str, ...] = ()
+    noise = _noise(family)
     if not all(_depends(members, x[i : i + 1], t[i : i + 1]) for i in range(TRIED)):
-        redrawn = _wake(members, probe, t[:1], zero_output)
+        _check_elsewhere(members, probe, t[:1])
+        silence = silence_of(members.networks[0], noise, torch.from_numpy(t[:1]))
+        redrawn = _to_redraw(family, silence, zero_output)
+    elif _declared(members.networks) is None:
+        silence = silence_of(members.networks[0], noise, torch.from_numpy(t[:1]))
+        redrawn = _to_redraw(family, silence, zero_output) if silence else ()
+    if redrawn:
         members = _members(replace(family, factory=redrawing(family.factory, redrawn)), seeds)
-        if not _depends(members, x[:1], t[:1]) and not _depends(members, _noise(family), t[:1]):
+        silent = not _depends(members, x[:1], t[:1]) and not _depends(members, noise, t[:1])
+        if silent or is_mute(members.networks[0], noise, torch.from_numpy(t[:1])):
             raise NetworkError(
                 f"{family.name} still outputs nothing of its own after redrawing "
                 f"{_listed(redrawn)}: try --zero-output all"
             )
-    ours = [m for m in members.networks if isinstance(m, ScoreNetwork)]
-    is_ours = len(ours) == TRIED and follow(ours, ours[0].distributions())
-    return Checked(members, ours[0] if is_ours else None, redrawn)
+    return Checked(members, _declared(members.networks), redrawn)
+
+
+def _declared(networks: list[nn.Module]) -> ScoreNetwork | None:
+    """One of our networks, if they start as their class declares."""
+    ours = [m for m in networks if isinstance(m, ScoreNetwork)]
+    known = len(ours) == len(networks) and follow(ours, ours[0].distributions())
+    return ours[0] if known else None
 
 
 def _members(family: ScoreFamily, seeds: list[int]) -> Members:
-    """Networks made from the seeds, the first of them watched while it is made."""
-    first, known = _build(family, seeds[0])
-    networks = [first, *(_build(family, s, watched=False)[0] for s in seeds[1:])]
-    for network in networks:
-        network.eval().requires_grad_(False)
+    """Networks made from the seeds, watched while they are made.
+
+    Two are enough of large networks, and of ours that start as they declare.
+    """
+    built = [_build(family, seeds[0])]
+    ours = isinstance(built[0][0], ScoreNetwork)
+    built += [_build(family, seed, watched=not ours) for seed in seeds[1:TRIED]]
+    networks = [network.eval().requires_grad_(False) for network, _ in built]
+    first, known = built[0]
+    if _declared(networks) is None:
+        if ours:
+            built = [_build(family, seed) for seed in seeds[:TRIED]]
+        if Members(family, networks, known).small:
+            built += [_build(family, seed) for seed in seeds[TRIED:]]
+        networks = [network.eval().requires_grad_(False) for network, _ in built]
+        known = agreed([record for _, record in built])
     random = {n: p for n, p in first.named_parameters() if bool((p != p.flatten()[0]).any())}
     if random and all(
         torch.equal(p, other.get_parameter(n)) for n, p in random.items() for other in networks[1:]
@@ -107,16 +132,18 @@ def _noise(family: ScoreFamily) -> Tensor:
     return torch.randn(1, *family.shape, generator=torch_stream(0, "an input that is not zero"))
 
 
-def _wake(members: Members, probe: Probe, t: np.ndarray, zero_output: str) -> tuple[str, ...]:
-    """The layers to redraw in a family whose output does not depend on its parameters."""
-    family, network = members.family, members.networks[0]
-    x = _noise(family)
-    if _depends(members, x, t):
+def _check_elsewhere(members: Members, probe: Probe, t: np.ndarray) -> None:
+    """A network that is silent at the probe alone needs another probe."""
+    if _depends(members, _noise(members.family), t):
         raise NetworkError(
-            f"{family.name} outputs the same for all parameters at the probe {probe.describe()}, "
-            "so its geometry there is zero: probe elsewhere, for example --probe gaussian:1"
+            f"{members.family.name} outputs the same for all parameters at the probe "
+            f"{probe.describe()}, so its geometry there is zero: probe elsewhere, for example "
+            "--probe gaussian:1"
         )
-    silence = silence_of(network, x, torch.from_numpy(t))
+
+
+def _to_redraw(family: ScoreFamily, silence: Silence | None, zero_output: str) -> tuple[str, ...]:
+    """The layers to redraw in a family none of whose weights reaches its output."""
     if silence is None:
         raise NetworkError(
             f"the output of {family.name} does not depend on its parameters, so it has no "
@@ -136,8 +163,11 @@ def _wake(members: Members, probe: Probe, t: np.ndarray, zero_output: str) -> tu
 def _why_zero(family: ScoreFamily, silence: Silence) -> str:
     """Why there is no geometry, and what to do."""
     blamed = silence.layers or silence.zeros
+    outputs = "outputs exactly zero, so its geometry is zero and has no directions"
+    if silence.biased:
+        outputs = "outputs only its biases, no weight reaches its output"
     return (
-        f"{family.name} outputs exactly zero, so its geometry is zero and has no directions: "
+        f"{family.name} {outputs}: "
         f"{_listed(blamed)} {'is' if len(blamed) == 1 else 'are'} initialised to zero; redraw with "
         "--zero-output last (all for every zero layer), or initialise otherwise in the factory "
         "(zero_init=false for the networks of sads)"

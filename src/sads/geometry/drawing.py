@@ -14,70 +14,95 @@ from torch import Tensor, nn
 
 from ..networks.casting import cast
 from ..networks.initialisation import Distribution
-from ..networks.last_layer import LastLayer, last_parameters
-from .ensemble import BuiltEnsemble, DrawnEnsemble
+from .ensemble import BuiltEnsemble, DrawnEnsemble, Readings
+from .integration import Integration
 from .members import Members, follow
 from .probes import Probe
 
-LARGEST = 16 * 2**20  # bytes of parameters of one network
 AGREE = 1e-3  # relative; normalisations amplify rounding
 
 
 def drawn_ensemble(
     members: Members,
     built: BuiltEnsemble,
-    layer: LastLayer | None,
+    integration: Integration | None,
     probe: Probe,
     rng: np.random.Generator,
 ) -> DrawnEnsemble | None:
     """An ensemble that draws parameters; None where networks must be built."""
-    if members.size > LARGEST:
+    if not members.small:
         return None
-    family, first = members.family, members.networks[0]
-    t = rng.integers(family.schedule.steps, size=2)
-    x = probe.draw(t, family.shape, family.schedule, rng)
-    noise = torch.from_numpy(rng.standard_normal((2, *family.shape), dtype=np.float32))
-    last: set[str] = set()
-    if layer is not None:
-        last = last_parameters(first, layer.name, noise[:1], torch.from_numpy(t[:1]), layer.index)
+    integrated = _not_drawn(integration)
+    if integrated is None:
+        return None
     known: dict[str, Distribution] = {}
     for name, distribution in members.known.items():
-        if name in last:
+        if name in integrated:
             continue
         if distribution is None:
             return None
         known[name] = distribution
     if not known or not follow(members.networks, known):
         return None
-    ensemble = DrawnEnsemble(built.reader(first), known, built.device)
-    same = all(_agrees(members, ensemble, built, own, t) for own in (x, noise))
+    family, count = members.family, len(members.networks)
+    t = rng.integers(family.schedule.steps, size=count)
+    x = probe.draw(t, family.shape, family.schedule, rng)
+    noise = torch.from_numpy(rng.standard_normal((count, *family.shape), dtype=np.float32))
+    ensemble = DrawnEnsemble(built.reader(members.networks[0]), known, built.device)
+    same = all(_agrees(members, ensemble, built, integration, own, t) for own in (x, noise))
     return ensemble if same else None
 
 
+def _not_drawn(integration: Integration | None) -> frozenset[str] | None:
+    """Parameters of the last layer that need no drawing; None where networks must be built."""
+    if integration is None:
+        return frozenset()
+    layer, variances = integration.layer, integration.variances
+    if layer.late and variances.bias is None:
+        return None  # each network's bias is set to zero once it is made
+    weight = frozenset() if variances.weight is None else layer.weight
+    return weight | (frozenset() if variances.bias is None else layer.bias)
+
+
 def _agrees(
-    members: Members, ensemble: DrawnEnsemble, built: BuiltEnsemble, x: Tensor, t: np.ndarray
+    members: Members,
+    ensemble: DrawnEnsemble,
+    built: BuiltEnsemble,
+    integration: Integration | None,
+    x: Tensor,
+    t: np.ndarray,
 ) -> bool:
-    """Whether the template with their parameters does what two built networks do."""
-    pair = members.networks[:2]
-    stacked = {name: torch.stack([_named(n, name) for n in pair]) for name in ensemble.drawn}
+    """Whether the template with their parameters does what the built networks do."""
+    networks = members.networks
+    stacked = {name: torch.stack([_named(n, name) for n in networks]) for name in ensemble.drawn}
     try:
         with warnings.catch_warnings(), torch.inference_mode():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", UserWarning)  # torch tells of a slow way round
-            found = ensemble.read(stacked, x, t, torch.float64)
-            for i, network in enumerate(pair):
-                own = built.reader(cast(network, torch.float64))(
+            ours = _used(ensemble.read(stacked, x, t, torch.float64), integration)
+            for i, network in enumerate(networks):
+                alone = built.reader(cast(network, torch.float64))(
                     x[i : i + 1].double(), torch.from_numpy(t[i : i + 1])
                 )
-                for ours, theirs in zip(found, own, strict=False):
-                    if ours is not None and not _close(ours[i], theirs[0]):
-                        return False
+                theirs = _used(Readings(*alone), integration)
+                if not all(_close(a[i], b[0]) for a, b in zip(ours, theirs, strict=True)):
+                    return False
     except Exception:  # the reason does not matter: building is always right
         return False
     finally:
-        for network in pair:
+        for network in networks:
             cast(network, torch.float32)
     return True
+
+
+def _used(readings: Readings, integration: Integration | None) -> list[Tensor]:
+    """What is used of a reading: of mean squares only those that stand for a variance."""
+    h, output, squares = readings
+    parts = [h] if output is None else [h, output]
+    if integration is not None and squares is not None:
+        exact = (integration.variances.weight, integration.variances.bias)
+        parts += [squares[:, i] for i, variance in enumerate(exact) if variance is None]
+    return parts
 
 
 def _named(network: nn.Module, name: str) -> Tensor:

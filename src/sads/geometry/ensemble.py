@@ -5,8 +5,8 @@ them in one vectorised pass. `BuiltEnsemble` calls a factory for each network, w
 module. Both leave the global random state alone.
 
 What is read of a network is decided by a *reader*, a module around it that returns a tuple: its
-output; or the features h before its last layer, and the constant part a of its output where that is
-not known to be zero.
+output; or the features h before its last layer and, of other people's networks, what tells the
+scale of that layer (`networks.tracing`).
 """
 
 import copy
@@ -35,10 +35,17 @@ LARGEST_BUILT_CHUNK = 16
 
 
 class Readings(NamedTuple):
-    """What was read of N networks: features or outputs, and constant parts, if any."""
+    """What was read of N networks.
+
+    Attributes:
+        h: features or outputs.
+        output: outputs with chosen values in the place of the last layer's, where it was traced.
+        squares: mean squares of each network's own last weight and bias, where it was traced.
+    """
 
     h: Float[Tensor, "N ..."]
-    a: Float[Tensor, "N ..."] | None
+    output: Float[Tensor, "N ..."] | None = None
+    squares: Float[Tensor, "N 2"] | None = None
 
 
 class Outputs(nn.Module):
@@ -222,7 +229,7 @@ def _chunk(size: int, largest: int) -> int:
 
 
 def _readings(parts: tuple[Tensor, ...]) -> Readings:
-    return Readings(parts[0], parts[1] if len(parts) > 1 else None)
+    return Readings(*parts)
 
 
 Ensemble = DrawnEnsemble | BuiltEnsemble

@@ -1,61 +1,43 @@
 """How networks are read that declare nothing about themselves.
 
-The last layer is found by tracing (`networks.tracing`), its weight distribution measured
-(`networks.weights`), and what follows it is verified to be eps = a(x, t) + s_t Q u. If u's entries
-land in the sample so that Q (A (x) I) Q^T is one of the known structures, the layer is integrated
-exactly; if Q is another rearrangement or the layer an unusual convolution, several random last
-layers are drawn for each network; otherwise the output is sampled as it is, and the reason is kept.
+The last layer is found by tracing (`networks.last_layer`), how its weight starts is looked at
+(`networks.weights`), and what follows it is verified to be eps = a + s D Q u. If u's entries land
+in the sample so that Q (A (x) I) Q^T is one of the known structures, the layer is integrated
+exactly; if Q is another rearrangement, D is needed or the layer is an unusual convolution, several
+random last layers are drawn for each network; otherwise the output is sampled as it is, and the
+reason is kept.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from ..directions import Structure
-from ..networks.last_layer import LastLayer, find_last_layer, last_parameters
+from ..errors import SadsError, brief
+from ..networks.initialisation import Constant
+from ..networks.last_layer import LastLayer, find_last_layer, without
 from ..networks.tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
-from ..networks.weights import check_not_copied, last_layer_variances
+from ..networks.weights import (
+    LastValues,
+    Variances,
+    check_not_copied,
+    exact_variance,
+    last_layer_variances,
+)
+from .integration import RANDOM_LAYERS, Integration, RandomLayers
 from .members import Members
 from .probes import Probe
 from .readout import ReadOut, sampled
 from .tail import Tail, converted_tail, measured_tail
 
-RANDOM_LAYERS = 32
-ENTRIES_MEASURED = 20_000  # that tell a variance of unknown distribution to one per cent
+TIMESTEPS, FEW_TIMESTEPS = 8, 3  # looked at for the scale, in small and in large networks
+ENTRIES_CHECKED = 20_000  # of the weights of one output, that tell how an unknown one starts
 FEWEST_BUILT, MOST_BUILT = 4, 256  # networks built for it
-LARGE = 16 * 2**20  # bytes of parameters from which on building networks is dear
-
-
-@dataclass(frozen=True)
-class RandomLayers:
-    """Draws last layers of the measured variance and applies them to features."""
-
-    call: Call
-    selection: Tensor
-    weight_variance: float
-    bias_variance: float
-
-    def outputs(
-        self, h: Float[Tensor, "N ..."], rng: np.random.Generator
-    ) -> Float[Tensor, "N r D"]:
-        """Outputs z = Q u of `RANDOM_LAYERS` last layers for each network's features."""
-        found = [torch.stack([self._one(own, rng) for _ in range(RANDOM_LAYERS)]) for own in h]
-        return torch.stack(found)
-
-    def _one(self, h: Tensor, rng: np.random.Generator) -> Tensor:
-        def draw(like: Tensor, variance: float) -> Tensor:
-            noise = rng.standard_normal(tuple(like.shape)) * np.sqrt(variance)
-            return torch.from_numpy(noise).to(h)
-
-        weight = draw(self.call.weight, self.weight_variance)
-        bias = None if self.call.bias is None else draw(self.call.bias, self.bias_variance)
-        h = h if self.call.function is LINEAR else h[None]
-        u = self.call.function(h, weight, bias, **self.call.options)
-        return u.flatten()[self.selection.to(u.device)]
 
 
 @dataclass(frozen=True)
@@ -65,15 +47,13 @@ class Reading:
     Attributes:
         readout: what is accumulated.
         tail: what follows the last layer, or the whole output.
-        layer: the last layer; None where outputs are sampled.
-        random: draws last layers, for the read-out `random`.
+        integration: of the last layer; None where outputs are sampled.
         note: why the last layer is not integrated exactly; empty where it is.
     """
 
     readout: ReadOut
     tail: Tail
-    layer: LastLayer | None
-    random: RandomLayers | None
+    integration: Integration | None
     note: str
 
 
@@ -82,7 +62,7 @@ def plain_reading(
 ) -> Reading:
     """Outputs as they are; `weights` are the probability times the weight of each timestep."""
     tail = converted_tail(members.networks[0], members.family, probe, weights)
-    return Reading(sampled(members.family.shape), tail, None, None, note)
+    return Reading(sampled(members.family.shape), tail, None, note)
 
 
 @torch.no_grad()
@@ -94,62 +74,81 @@ def read_foreign(
         return _read_last_layer(members, probe, weights, rng)
     except NoLastLayer as why:
         return plain_reading(members, probe, str(why), weights)
+    except SadsError:
+        raise
+    except Exception as error:  # other people's code, with parameters and values of our choice
+        return plain_reading(members, probe, f"it fails when looked into: {brief(error)}", weights)
 
 
 def _read_last_layer(
     members: Members, probe: Probe, weights: Float[np.ndarray, " T"], rng: np.random.Generator
 ) -> Reading:
-    family = members.family
+    family, first = members.family, members.networks[0]
     x = torch.from_numpy(rng.standard_normal((2, *family.shape), dtype=np.float32))
-    used = np.flatnonzero(weights)
-    t = rng.choice(used, size=2, replace=len(used) < 2)
+    t = _timesteps(np.flatnonzero(weights), members, rng)
     steps = torch.from_numpy(t)
-    layer = find_last_layer(members.networks, x, steps)
+    constants = [n for n, known in members.known.items() if isinstance(known, Constant)]
+    layer = find_last_layer(members.networks, x, steps, constants)
     if layer.selection is None:
         raise NoLastLayer("its last layer reaches the output through a map that mixes entries")
-    s_w, s_b = _variances(members, layer, x[:1], steps[:1], rng)
-    call = _last_call(members.networks[0], layer, x[:1], steps[:1])
-    first = members.networks[0]
-    made_of = last_parameters(first, layer.name, x[:1], steps[:1], layer.index)
-    check_not_copied(first, call.weight, made_of)
-    inputs = probe.draw(t, family.shape, family.schedule, rng)
-    tail = measured_tail(members.networks, layer, family, probe, weights, (x, inputs, steps))
-    shape, width = family.shape, features_width(call)
+    variances = _variances(members, layer, x[:1], steps[:1], rng)
+    call = read(first, x[:1], steps[:1], layer.index)[1]
+    check_not_copied(first, call.weight, layer.weight)
+    inputs = probe.draw(t[:2], family.shape, family.schedule, rng)
+    with ExitStack() as zeroed:
+        for network in members.networks:
+            zeroed.enter_context(without(network, layer.late_bias))
+        tail = measured_tail(members.networks, layer, family, probe, weights, (x, inputs, steps))
+    place = arrangement(call, layer.selection, family.shape) if layer.gains is None else None
     extra: dict[str, Any] = {"floor": tail.floor, "constant": tail.constant}
-    found = arrangement(call, layer.selection, shape)
-    if found is None:
-        random = RandomLayers(call, layer.selection, s_w, s_b)
-        readout = ReadOut("random", shape, RANDOM_LAYERS, **extra)
-        return Reading(readout, tail, layer, random, "its last layer is an unusual one")
+    if place is None:
+        readout = ReadOut("random", family.shape, RANDOM_LAYERS, **extra)
+        random = RandomLayers(call, layer)
+        note = "its last layer is an unusual one"
+        if layer.gains is not None:
+            note = "its last layer is multiplied by another factor for each entry"
+        return Reading(readout, tail, Integration(layer, variances, tail, readout, random), note)
+    # Where every network has its own share of the bias, that is added network by network.
+    settled = variances.bias is None or (variances.bias > 0 and not layer.steady)
     # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
-    s_b *= tail.bias_share
+    bias = 0.0 if settled else (variances.bias or 0.0) * tail.bias_share
     kernel = () if call.function is LINEAR else tuple(call.weight.shape[2:])
-    readout = ReadOut(found.kind, shape, width, s_w, s_b, kernel, **found.fields, **extra)
-    return Reading(readout, tail, layer, None, "")
+    weight = 1.0 if variances.weight is None else variances.weight
+    extra |= {"settled": settled, **place.fields}
+    width = features_width(call)
+    readout = ReadOut(place.kind, family.shape, width, weight, bias, kernel, **extra)
+    return Reading(readout, tail, Integration(layer, variances, tail, readout, None), "")
 
 
-def _last_call(network: nn.Module, layer: LastLayer, x: Tensor, t: Tensor) -> Call:
-    return read(network, x, t, layer.index)[1]
+def _timesteps(
+    used: Int[np.ndarray, " n"], members: Members, rng: np.random.Generator
+) -> Int[np.ndarray, " k"]:
+    """A few timesteps, two at least: random ones, and both ends."""
+    count = TIMESTEPS if members.small else FEW_TIMESTEPS
+    chosen = rng.choice(used, size=min(count - 1, len(used)), replace=False)
+    t = np.concatenate([chosen, used[[0, -1]]])
+    return t[np.sort(np.unique(t, return_index=True)[1])] if len(used) > 1 else t[:2]
 
 
 def _variances(
     members: Members, layer: LastLayer, x: Tensor, t: Tensor, rng: np.random.Generator
-) -> tuple[float, float]:
-    """s_w^2 and s_b^2; where their distribution is not known, more networks are built."""
-    weight, bias = (
-        members.known.get(f"{layer.name}.{part}") if layer.name else None
-        for part in ("weight", "bias")
+) -> Variances:
+    """s_w^2 and s_b^2; where they are not known, more networks are built to look at the layer."""
+    values = [LastValues.of(network, layer, x, t) for network in members.networks]
+    biases = [v.bias for v in values if v.bias is not None]
+    weight = exact_variance(
+        members.networks, [v.weight for v in values], layer.weight, members.known
     )
-    calls = [_last_call(network, layer, x, t) for network in members.networks]
-    unknown = weight is None or (bias is None and calls[0].bias is not None)
-    # By the weights of one output: biases are as many times fewer, and need the networks.
-    wanted = ENTRIES_MEASURED // calls[0].weight[0].numel()
-    most = FEWEST_BUILT if members.size > LARGE else MOST_BUILT
-    extra = min(max(wanted, FEWEST_BUILT), most)
-    for _ in range(extra if unknown else 0):
-        member = members.family.member(int(rng.integers(2**62))).eval()
-        calls.append(_last_call(member, layer, x, t))
-    return last_layer_variances(calls, weight, bias)
+    bias = exact_variance(members.networks, biases, layer.bias, members.known) if biases else 0.0
+    constant = not any(bool(b.any()) for b in biases)
+    if weight is None or (bias is None and not constant):
+        # By the weights of one output: biases are as many times fewer, and need the networks.
+        wanted = ENTRIES_CHECKED // values[0].weight[0].numel()
+        most = MOST_BUILT if members.small else FEWEST_BUILT
+        for _ in range(min(max(wanted, FEWEST_BUILT), most)):
+            member = members.family.member(int(rng.integers(2**62))).eval()
+            values.append(LastValues.of(member, layer, x, t))
+    return last_layer_variances(values, weight, bias)
 
 
 def features_width(call: Call) -> int:

@@ -10,6 +10,8 @@ from torch import nn
 from ..networks import ScoreFamily
 from ..networks.initialisation import Constant, Distribution, Uniform
 
+LARGEST_SMALL = 16 * 2**20  # bytes of parameters of one network
+
 
 @dataclass(frozen=True)
 class Members:
@@ -26,6 +28,11 @@ class Members:
     known: dict[str, Distribution | None]
 
     @property
+    def small(self) -> bool:
+        """Whether many networks are built, evaluated and drawn at once without much ado."""
+        return self.size <= LARGEST_SMALL
+
+    @property
     def size(self) -> int:
         """Bytes of one network's parameters."""
         return sum(p.numel() * p.element_size() for p in self.networks[0].parameters())
@@ -34,11 +41,12 @@ class Members:
 def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) -> bool:
     """Whether parameters look drawn from their distributions, by range and variance."""
     for name, expected in declared.items():
-        values = torch.cat([m.get_parameter(name).detach().flatten() for m in networks]).double()
+        values = torch.cat([m.get_parameter(name).detach().flatten() for m in networks])
         if isinstance(expected, Constant):
-            if bool((values != expected.value).any()):
+            if bool((values != torch.full_like(values, expected.value)).any()):
                 return False
             continue
+        values = values.double()
         if bool((values == values[0]).all()) and len(values) > 1:
             return False
         if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:

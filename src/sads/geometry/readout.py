@@ -52,6 +52,8 @@ class ReadOut:
         arrangement: kind of the structure, where the kind of the last layer does not tell it.
         floor: the multiple of the identity that the constant part of the output adds.
         constant: whether the constant part of the output is accumulated.
+        settled: whether biases are added batch by batch, because each network's share of them is
+            its own.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class ReadOut:
     arrangement: str | None = None
     floor: float = 0.0
     constant: bool = False
+    settled: bool = False
 
     @property
     def structure(self) -> Structure:
@@ -96,18 +99,24 @@ class ReadOut:
         return own * imposed.copies if self.constant else own
 
     def moment(
-        self, h: Float[Tensor, "N ..."], a: Float[Tensor, "N ..."] | None = None
+        self,
+        h: Float[Tensor, "N ..."],
+        a: Float[Tensor, "N ..."] | None = None,
+        bias: float = 0.0,
     ) -> Float[Tensor, "n n"]:
         """Sum over networks of the second moment of the features, in float64.
 
         Args:
             h: features, or outputs, of N networks.
             a: the constant parts of their outputs, where those are accumulated.
+            bias: summed variance of their last biases, where those are added here.
         """
         raw = self._raw(h.double())
-        if not self.constant or a is None:
+        if not (self.constant or self.settled):
             return raw
-        linear = self._integrated(raw.cpu().numpy(), len(h))
+        linear = self._integrated(raw.cpu().numpy(), len(h)) + bias
+        if a is None:
+            return torch.from_numpy(linear)
         flat = a.double().flatten(1)
         return torch.from_numpy(self._imposed.expand(linear)).to(flat.device) + flat.T @ flat
 
@@ -130,8 +139,9 @@ class ReadOut:
 
     def factor(self, moment: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
         """The factor from the mean moment of one network."""
-        found = moment if self.constant else self._integrated(moment, 1)
-        return found + self.floor * np.eye(len(found)) if self.floor else found
+        whole = self.constant or self.settled
+        factor = moment if whole else self._integrated(moment, 1)
+        return factor + self.floor * np.eye(len(factor)) if self.floor else factor
 
     def _integrated(self, moment: Float[np.ndarray, "n n"], count: int) -> Float[np.ndarray, "n n"]:
         """The last layer integrated over `count` networks' summed moment."""

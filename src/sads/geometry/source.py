@@ -28,8 +28,9 @@ from ..randomness import checked_seed, fast_stream, stream
 from .checks import check_family
 from .closed_form import closed_form_factor
 from .drawing import drawn_ensemble
-from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble, Features, Outputs, Readings
-from .foreign import RandomLayers, Reading, read_foreign
+from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble, Features, Outputs
+from .foreign import Reading, read_foreign
+from .integration import Integration
 from .members import Members
 from .plan import (
     ESTIMATORS,
@@ -41,7 +42,7 @@ from .plan import (
 from .precision import Precision, choose_precision, networks_to_compare
 from .probes import Probe
 from .readout import ReadOut, readout_of, sampled
-from .tail import Tail
+from .tail import plain_tail
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ class Source:
         ensemble: how they are drawn and evaluated.
         proposal: distribution of the timestep.
         weights: of an outer product at each timestep, beyond the plan's scale.
-        scales: from the last layer's output to the network's, at each timestep.
-        random: draws last layers, for the read-out `random`.
+        integration: of the last layer of other people's networks; None for ours and for outputs.
         exact: the factor, where a closed form is known.
     """
 
@@ -66,8 +66,7 @@ class Source:
     ensemble: Ensemble
     proposal: Float[np.ndarray, " T"]
     weights: Float[np.ndarray, " T"]
-    scales: Float[np.ndarray, " T"]
-    random: RandomLayers | None
+    integration: Integration | None
     exact: Float[np.ndarray, "n n"] | None
 
     def with_plan(self, plan: Plan) -> "Source":
@@ -108,43 +107,18 @@ class Source:
     ) -> Float[np.ndarray, "r r"]:
         """The summed moment of fresh networks at (x_i, t_i)."""
         try:
-            h, a = self.ensemble.evaluate(x, t, rng, dtype)
+            readings = self.ensemble.evaluate(x, t, rng, dtype)
         except NoLastLayer as why:
             raise NetworkError(f"{self.plan.network}: {why}; use --estimator naive") from why
-        if a is not None:
-            self._check_constant(Readings(h, a), x)
-        if self.random is not None:
-            h = self.random.outputs(h, rng)
-
-        def weighted(values: Tensor, root: Float[np.ndarray, " N"]) -> Tensor:
-            factor = torch.from_numpy(root).to(values.device, values.dtype)
-            return values * factor.view(-1, *(1,) * (values.ndim - 1))
-
         root = np.sqrt(self.weights[t])
-        constant = weighted(a, root) if a is not None and self.plan.readout.constant else None
-        moment = self.plan.readout.moment(weighted(h, root * self.scales[t]), constant)
-        return moment.cpu().numpy()
-
-    def _check_constant(self, readings: Readings, x: Tensor) -> None:
-        """The constant part must be what it was found to be when the family was looked at."""
-        readout, a = self.plan.readout, readings.a
-        if readout.constant or a is None or not bool(a.any()):
-            return
-        if not bool(torch.isfinite(a).all()):
-            raise NetworkError(
-                f"{self.plan.network} returned NaN or infinity: check its initial scale, or leave "
-                "out timesteps where it fails"
-            )
-        if readout.floor:
-            flat, own = a.double().flatten(1), x.to(a.device).double().flatten(1)
-            ratio = (flat * own).sum(1) / own.square().sum(1)
-            rest = (flat - ratio[:, None] * own).abs().max()
-            if float(rest) <= 1e-3 * float(flat.abs().max()):
-                return
-        raise NetworkError(
-            f"{self.plan.network} adds something to its last layer's output only sometimes: "
-            "use --estimator naive"
-        )
+        if self.integration is not None:
+            try:
+                return self.integration.moment(readings, x, t, root, rng).cpu().numpy()
+            except NetworkError as error:
+                raise NetworkError(f"{self.plan.network}: {error}") from error
+        h = readings.h
+        factor = torch.from_numpy(root).to(h.device, h.dtype).view(-1, *(1,) * (h.ndim - 1))
+        return self.plan.readout.moment(h * factor).cpu().numpy()
 
 
 def prepare(
@@ -215,14 +189,12 @@ def prepare(
         note=reading.note,
         draws=DRAWS,
     )
-    return Source(
-        plan, family, probe, ensemble, proposal, weights, tail.scales, reading.random, exact
-    )
+    return Source(plan, family, probe, ensemble, proposal, weights, reading.integration, exact)
 
 
 def _naive_reading(members: Members, weights: Float[np.ndarray, " T"]) -> Reading:
     ones = np.ones_like(weights)
-    return Reading(sampled(members.family.shape), Tail(ones, ones, 1.0), None, None, "")
+    return Reading(sampled(members.family.shape), plain_tail(ones, 1.0), None, "")
 
 
 def _declared_reading(member: ScoreNetwork, total: float, exact: bool, steps: int) -> Reading:
@@ -230,8 +202,7 @@ def _declared_reading(member: ScoreNetwork, total: float, exact: bool, steps: in
     found = readout_of(member)
     # A closed form is its own factor: of the read-out only the structure remains.
     readout = ReadOut(found.kind, found.shape, patch=found.patch) if exact else found
-    ones = np.ones(steps)
-    return Reading(readout, Tail(ones, ones, total), None, None, "")
+    return Reading(readout, plain_tail(np.ones(steps), total), None, "")
 
 
 def _ensemble(
@@ -249,8 +220,10 @@ def _ensemble(
             return DrawnEnsemble(Outputs(declared), known, device)
         own = {n: d for n, d in known.items() if not n.startswith("head.")}
         return DrawnEnsemble(Features(declared), own, device)
-    layer = reading.layer
-    reader = Outputs if layer is None else partial(Traced, index=layer.index)
+    own, reader = reading.integration, Outputs
+    if own is not None:
+        layer = own.layer
+        reader = partial(Traced, index=layer.index, values=own.values, late_bias=layer.late_bias)
     built = BuiltEnsemble(members.family, device, reader, members.size)
-    drawn = drawn_ensemble(members, built, layer, probe, rng) if integrated else None
+    drawn = drawn_ensemble(members, built, own, probe, rng) if integrated else None
     return drawn or built

@@ -3,16 +3,21 @@
 The last layer is the last call u = W h + b whose output reaches the network's output, and the
 output must depend on it by
 
-    eps = a(x, t) + s_t Q u,                                                             (*)
+    eps = a + s D Q u,                                                                   (*)
 
-Q fixed for all networks, inputs and timesteps, s_t a number. Putting chosen values in the place of
-u tells everything about (*): u = 0 gives a, the others give Q and s_t, and whether (*) holds.
+where a and the number s may depend on the network, its input and the timestep, but not on W and b.
+Q and D are fixed: Q is a *selection*, eps_i = a_i + s d_i u[selection_i] (reshapes, patches,
+channels left out), and D a factor for each entry, of mean square one. Where D is not needed all of
+it is in s. Putting chosen values in the place of u tells everything about (*): u = 0 gives a, the
+others give Q, D and s, and whether (*) holds.
 
-`Q` is known either as a *selection*, eps_i = a_i + s_t u[selection_i] (reshapes, patches, channels
-left out), or not further.
+A bias may also be added after the call (EDM). It is found by moving parameters of the right size,
+and belongs to the layer if that has the effect of moving u.
 """
 
 import math
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -20,9 +25,11 @@ from torch import Tensor, nn
 
 from ..randomness import torch_stream
 from .adapters.calls import Adapted
-from .tracing import LINEAR, Call, NoLastLayer, count_calls, read
+from .moving import affecting
+from .tracing import LINEAR, Call, NoLastLayer, count_calls, in_place_of, read
 
 LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
+CANDIDATES = 8  # parameters tried as a bias that is added after the call
 AFFINE = 1e-4  # relative deviation from (*) allowed in float32
 NOT_FIXED = "the map from its last layer to its output is not the same for all networks and inputs"
 
@@ -33,42 +40,77 @@ class LastLayer:
 
     Attributes:
         index: number of the call in a forward pass.
-        name: of the layer, where its weight is a parameter of the network.
+        weight: names of the parameters that W is made of.
+        bias: names of those that b is made of.
+        late: whether b is one parameter that is added after the call.
         size: entries of u for one sample.
-        selection: index into u of each entry of a sample; None where Q is no selection.
-        varies: whether s_t depends on the timestep beyond what the conversion to noise explains.
+        selection: index into u of each entry of a sample; None where (*) does not hold.
+        gains: D, one factor for each entry of a sample; None where all are alike.
+        steady: whether s is the same for all networks and inputs.
+        varies: whether s depends on the timestep beyond what the conversion to noise explains.
     """
 
     index: int
-    name: str | None
+    weight: frozenset[str]
+    bias: frozenset[str]
+    late: bool
     size: int
     selection: Tensor | None
+    gains: Tensor | None
+    steady: bool
     varies: bool
+
+    @property
+    def late_bias(self) -> str | None:
+        """The parameter that is added after the call, if there is one."""
+        return next(iter(self.bias)) if self.late else None
+
+    @property
+    def trial(self) -> Tensor:
+        """Signs to put in the place of u, which nothing else in an output looks like."""
+        return _signs(self.size)
+
+    @property
+    def pattern(self) -> Tensor:
+        """D Q applied to these signs: what a flat sample is then made of, times s."""
+        if self.selection is None:
+            raise NoLastLayer("its last layer reaches the output through a map that mixes entries")
+        chosen = self.trial[self.selection]
+        return chosen if self.gains is None else chosen * self.gains
+
+
+def _signs(size: int) -> Tensor:
+    generator = torch_stream(0, "signs in the place of a last layer")
+    return 2.0 * torch.randint(2, (size,), generator=generator) - 1
 
 
 @torch.no_grad()
 def scales_at(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> Tensor:
-    """s_t of (*) for inputs x (N, *shape) at t (N,), a selection Q assumed: (N,)."""
+    """The number s of (*) for inputs x (N, *shape) at t (N,): (N,)."""
     constant, _ = read(network, x, t, layer.index)
-    ones, _ = read(network, x, t, layer.index, torch.ones_like)
-    return (ones - constant).double().flatten(1).mean(1)
+    output, _ = read(network, x, t, layer.index, in_place_of(layer.trial))
+    pattern = layer.pattern.to(output.device).double()
+    return (output - constant).double().flatten(1) @ pattern / pattern.square().sum()
 
 
 def known_scales(network: nn.Module, t: Tensor) -> Tensor:
-    """The part of s_t that comes from converting a prediction to noise, at t (N,): (N,)."""
+    """The part of s that comes from converting a prediction to noise, at t (N,): (N,)."""
     if isinstance(network, Adapted):
         return network.get_buffer("scale")[t].double()
     return torch.ones(len(t), dtype=torch.float64)
 
 
 @torch.no_grad()
-def find_last_layer(networks: list[nn.Module], x: Tensor, t: Tensor) -> LastLayer:
+def find_last_layer(
+    networks: list[nn.Module], x: Tensor, t: Tensor, constants: Collection[str] = ()
+) -> LastLayer:
     """The last layer, with (*) verified on some networks, at inputs x (N, *shape) and t (N,).
 
     Args:
         networks: at least two members of a family.
         x: at least two inputs, not zero.
-        t: as many timesteps.
+        t: at least two timesteps.
+        constants: parameters that are the same numbers in all networks.
 
     Raises:
         NoLastLayer: with the reason, if there is none or (*) does not hold.
@@ -77,11 +119,21 @@ def find_last_layer(networks: list[nn.Module], x: Tensor, t: Tensor) -> LastLaye
     index, call = _last_with_effect(first, one, step)
     if call.function is not LINEAR and len(call.h) != 1:
         raise NoLastLayer("the last convolution mixes samples and channels")
-    name = layer_name(first, call.weight)
-    _check_not_shared(first, name, one, step, index)
-    selection, reference = _selection(first, one, step, index)
-    varies = _check_fixed(networks, x, t, index, reference)
-    return LastLayer(index, name, call.u.numel(), selection, varies)
+    weight, bias = (
+        frozenset(_made_of(first, call, part, (one, step, index)) - set(constants))
+        for part in ("weight", "bias")
+    )
+    late = None
+    if call.bias is None:
+        late = _late_bias(first, call, one, step, index, set(constants) | weight)
+        bias = frozenset() if late is None else frozenset({late})
+    _check_not_shared(first, weight | bias, one, step, index, late)
+    with without(first, late):
+        selection, gains, reference = _selection(first, one, step, index)
+    steady, varies = _check_fixed(networks, x, t, index, reference)
+    return LastLayer(
+        index, weight, bias, late is not None, call.u.numel(), selection, gains, steady, varies
+    )
 
 
 def _last_with_effect(network: nn.Module, x: Tensor, t: Tensor) -> tuple[int, Call]:
@@ -89,97 +141,131 @@ def _last_with_effect(network: nn.Module, x: Tensor, t: Tensor) -> tuple[int, Ca
     if not count:
         raise NoLastLayer("it calls no linear or convolution layer of torch")
     for index in reversed(range(max(0, count - LOOKED_AT), count)):
-        without, call = read(network, x, t, index)
+        without_it, call = read(network, x, t, index)
         with_ones, _ = read(network, x, t, index, torch.ones_like)
-        if not torch.equal(without, with_ones):
+        if not torch.equal(without_it, with_ones):
             return index, call
     raise NoLastLayer("no linear or convolution layer reaches its output")
 
 
-def layer_name(network: nn.Module, weight: Tensor) -> str | None:
-    """The layer that owns a weight; None if the weight is computed from parameters."""
-    for name, parameter in network.named_parameters():
-        if parameter is weight:
-            return name.rpartition(".")[0]
+def _made_of(network: nn.Module, call: Call, part: str, at: tuple[Tensor, Tensor, int]) -> set[str]:
+    """Names of the parameters from which the last layer's weight or bias comes."""
+    own = getattr(call, part)
+    if own is None:
+        return set()
+    parameters = dict(network.named_parameters())
+    itself = {name for name, parameter in parameters.items() if parameter is own}
+
+    def observe() -> tuple[Tensor]:
+        return (getattr(read(network, *at)[1], part).detach().clone(),)
+
+    return itself or affecting(network, list(parameters), observe)
+
+
+def channels_last(call: Call, values: Tensor) -> Tensor:
+    """One value for each output channel, in the shape of u."""
+    if call.function is LINEAR:
+        return values.expand(call.u.shape)
+    return values.view(-1, *(1,) * (call.u.ndim - 2)).expand(call.u.shape)
+
+
+@contextmanager
+def without(network: nn.Module, parameter: str | None) -> Iterator[None]:
+    """A parameter at zero while the block lasts."""
+    if parameter is None:
+        yield
+        return
+    value = network.get_parameter(parameter)
+    kept = value.detach().clone()
+    try:
+        with torch.no_grad():
+            value.zero_()
+        yield
+    finally:
+        with torch.no_grad():
+            value.copy_(kept)
+
+
+def _late_bias(
+    network: nn.Module, call: Call, x: Tensor, t: Tensor, index: int, others: set[str]
+) -> str | None:
+    """The parameter that is added to the call's output afterwards, one value a channel, if any."""
+    channels = call.u.shape[-1] if call.function is LINEAR else call.u.shape[1]
+    fitting = [
+        name
+        for name, parameter in network.named_parameters()
+        if name not in others and parameter.numel() == channels and parameter.is_floating_point()
+    ]
+    values = _signs(channels)
+    everywhere = channels_last(call, values).flatten()
+    for name in fitting[::-1][:CANDIDATES]:
+        parameter = network.get_parameter(name)
+        with without(network, name):
+            plain, before = read(network, x, t, index)
+            through_u, _ = read(network, x, t, index, in_place_of(everywhere))
+            with torch.no_grad():
+                parameter.copy_(values.view(parameter.shape))
+            added, after = read(network, x, t, index)
+        effect = (through_u - plain).double()
+        allowed = AFFINE * float(effect.abs().max())
+        alike = torch.allclose((added - plain).double(), effect, rtol=0, atol=allowed)
+        if alike and torch.equal(before.h, after.h):
+            return name
     return None
 
 
 def _check_not_shared(
-    network: nn.Module, name: str | None, x: Tensor, t: Tensor, index: int
+    network: nn.Module, own: frozenset[str], x: Tensor, t: Tensor, index: int, late: str | None
 ) -> None:
-    """The last layer's parameters must not act elsewhere, or h would depend on them."""
-    own = last_parameters(network, name, x, t, index)
-    kept = {n: p.requires_grad for n, p in network.named_parameters()}
-    try:
-        for n, parameter in network.named_parameters():
-            parameter.requires_grad_(n in own)
-        with torch.enable_grad():
+    """The last layer's parameters must not act elsewhere, or a, s and h would depend on them."""
+
+    def observe() -> tuple[Tensor, ...]:
+        with without(network, late):
             constant, call = read(network, x, t, index)
-        if call.h.requires_grad or constant.requires_grad:
-            raise NoLastLayer("the weight of its last layer is used elsewhere too")
-    finally:
-        for n, parameter in network.named_parameters():
-            parameter.requires_grad_(kept[n])
+            output, _ = read(network, x, t, index, in_place_of(_signs(call.u.numel())))
+        return call.h.clone(), constant, output
 
-
-def last_parameters(
-    network: nn.Module, name: str | None, x: Tensor, t: Tensor, index: int
-) -> set[str]:
-    """Names of the parameters from which the last layer's weight and bias come."""
-    if name is not None:
-        return {n for n, _ in network.named_parameters() if n.rpartition(".")[0] == name}
-    parameters = dict(network.named_parameters())
-    kept = {n: p.requires_grad for n, p in parameters.items()}
-    try:
-        for parameter in parameters.values():
-            parameter.requires_grad_(parameter.is_floating_point())
-        with torch.enable_grad():
-            _, call = read(network, x, t, index)
-            made_of = [
-                v.sum() for v in (call.weight, call.bias) if v is not None and v.requires_grad
-            ]
-            if not made_of:
-                return set()
-            total = torch.stack([m.reshape(()) for m in made_of]).sum()
-            grads = torch.autograd.grad(total, list(parameters.values()), allow_unused=True)
-        return {n for n, g in zip(parameters, grads, strict=True) if g is not None}
-    finally:
-        for n, parameter in parameters.items():
-            parameter.requires_grad_(kept[n])
+    shared = affecting(network, sorted(own), observe)
+    if shared:
+        names = ", ".join(name.removeprefix("network.") for name in sorted(shared))
+        raise NoLastLayer(f"{names} of its last layer is used elsewhere too")
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """The effect Q e of a fixed random e, to which other networks and timesteps are compared."""
+    """The effect D Q e of a fixed random e, to which other networks and timesteps are compared."""
 
     e: Tensor
     effect: Tensor
 
 
 def _effect(network: nn.Module, x: Tensor, t: Tensor, index: int, e: Tensor) -> Tensor:
-    """Q e, times the part of s_t that the conversion to noise does not explain."""
+    """The effect s D Q e, without the part of s that the conversion to noise explains."""
     constant, call = read(network, x, t, index)
     if call.u.numel() != e.numel():
         raise NoLastLayer("the size of its last layer changes from pass to pass")
-    output, _ = read(network, x, t, index, lambda u: e.view(u.shape).to(u))
+    output, _ = read(network, x, t, index, in_place_of(e))
     return (output - constant).double() / known_scales(network, t).to(output.device)
 
 
 def _check_fixed(
     networks: list[nn.Module], x: Tensor, t: Tensor, index: int, reference: _Reference
-) -> bool:
-    """Whether s_t varies; Q and s_t must be the same for another network and another input."""
+) -> tuple[bool, bool]:
+    """Whether s is steady, and whether it varies; everything else must be the same always."""
 
-    def ratio(network: int, i: int, step: int) -> float:
+    def ratio(network: nn.Module, i: int, step: int) -> float:
         at = x[i : i + 1], t[step : step + 1]
-        return _ratio(_effect(networks[network], *at, index, reference.e), reference)
+        return _ratio(_effect(network, *at, index, reference.e), reference)
 
-    first = 1.0, ratio(1, 0, 0), ratio(0, 1, 0)  # the reference is of network 0 at x_0, t_0
-    second = ratio(0, 0, 1), ratio(1, 1, 1)
-    for found in (first, second):
-        if max(found) - min(found) > AFFINE * max(map(abs, found)):
-            raise NoLastLayer(NOT_FIXED)
-    return abs(second[0] - 1) > AFFINE
+    first, last = networks[0], networks[-1]
+    at_first = [1.0, ratio(first, 1, 0), *(ratio(other, 0, 0) for other in networks[1:])]
+    over_time = [ratio(first, 0, step) for step in range(1, len(t))]
+    steady = _equal(at_first) and _equal([over_time[0], ratio(last, 1, 1)])
+    return steady, not _equal([1.0, *over_time])
+
+
+def _equal(ratios: list[float]) -> bool:
+    return max(ratios) - min(ratios) <= AFFINE * max(map(abs, ratios))
 
 
 def _ratio(effect: Tensor, reference: _Reference) -> float:
@@ -193,11 +279,11 @@ def _ratio(effect: Tensor, reference: _Reference) -> float:
 
 def _selection(
     network: nn.Module, x: Tensor, t: Tensor, index: int
-) -> tuple[Tensor | None, _Reference]:
-    """Q as a selection, if it is one, and a reference effect; raises where (*) does not hold."""
+) -> tuple[Tensor | None, Tensor | None, _Reference]:
+    """Q and D, where (*) holds, and a reference effect; raises where nothing affine does."""
     constant, call = read(network, x, t, index)
     size = call.u.numel()
-    generator = torch_stream(0, "effect of a last layer")
+    generator = torch_stream(0, "values in the place of a last layer")
 
     def effect(e: Tensor) -> Tensor:
         return _effect(network, x, t, index, e)
@@ -211,14 +297,16 @@ def _selection(
     reference = _Reference(e, of_e)
     base = math.isqrt(size) + 1
     numbers = torch.arange(size)
-    scale = effect(torch.ones(size))
-    low, high = effect((numbers % base).float()), effect((numbers // base).float())
+    scale = effect(torch.ones(size)).flatten()
+    low, high = (effect(digits.float()).flatten() for digits in (numbers % base, numbers // base))
     if bool((scale == 0).any()):
-        return None, reference
-    found = ((low / scale).round() + base * (high / scale).round()).long().flatten()
-    if bool(((found < 0) | (found >= size)).any()):
-        return None, reference
-    s = float(scale.mean())
-    expected = s * e.double()[found].view(of_e.shape)
-    holds = torch.allclose(of_e, expected, rtol=0, atol=AFFINE * float(of_e.abs().max()))
-    return (found if holds else None), reference
+        return None, None, reference
+    selected = ((low / scale).round() + base * (high / scale).round()).long()
+    if bool(((selected < 0) | (selected >= size)).any()):
+        return None, None, reference
+    expected = scale * e.to(scale)[selected]
+    if not torch.allclose(of_e.flatten(), expected, rtol=0, atol=AFFINE * float(of_e.abs().max())):
+        return None, None, reference
+    gains = scale / scale.square().mean().sqrt()
+    alike = bool((gains - gains[0]).abs().max() <= AFFINE)
+    return selected.cpu(), None if alike else gains.float().cpu(), reference

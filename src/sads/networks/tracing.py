@@ -105,14 +105,51 @@ def features(call: Call) -> Tensor:
     return call.h[0]
 
 
-class Traced(nn.Module):
-    """A network read before its last layer: (h, a) of one sample; runs under `vmap`."""
+def in_place_of(values: Tensor) -> Callable[[Tensor], Tensor]:
+    """A replacement of u by fixed values, the same for every sample of a batch."""
 
-    def __init__(self, network: nn.Module, index: int):
+    def replaced(u: Tensor) -> Tensor:
+        # A fresh tensor that is stacked like u: it may be written to, also under `vmap`.
+        repeated = values.to(u).repeat(u.numel() // values.numel())
+        return torch.zeros_like(u) + repeated.view(u.shape)
+
+    return replaced
+
+
+class Traced(nn.Module):
+    """A network read at its last layer, for one sample; runs under `vmap`.
+
+    Returned are the features h, the output with chosen values in the place of u, and the mean
+    squares of the network's own last weight and bias.
+
+    Args:
+        network: the network.
+        index: number of the call of its last layer.
+        values: what to put in the place of u.
+        late_bias: a parameter that is added after the call; it is set to zero.
+    """
+
+    def __init__(self, network: nn.Module, index: int, values: Tensor, late_bias: str | None):
         super().__init__()
         self.network = network
         self.index = index
+        self.register_buffer("values", values, persistent=False)
+        self.late_square = 0.0
+        if late_bias is not None:
+            with torch.no_grad():
+                bias = network.get_parameter(late_bias)
+                self.late_square = _mean_square(bias).item()
+                bias.zero_()
 
-    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        constant, call = read(self.network, x, t, self.index)
-        return features(call)[None], constant
+    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        replaced = in_place_of(self.get_buffer("values"))
+        output, call = read(self.network, x, t, self.index, replaced)
+        weight = _mean_square(call.weight)
+        bias = torch.full_like(weight, self.late_square)
+        if call.bias is not None:
+            bias = _mean_square(call.bias)
+        return features(call)[None], output, torch.stack([weight, bias])[None]
+
+
+def _mean_square(values: Tensor) -> Tensor:
+    return values.detach().double().square().mean()

@@ -8,20 +8,33 @@ out, in, *kernel), are tested, each so that a true one does not fail by chance:
 - the mean over any set of axes has the variance that uncorrelated zero-mean entries have;
 - it is not another parameter of the network in disguise.
 
-The variance itself is exact where the initial distribution is known, else measured.
+The variance is exact where the layer's values are a fixed multiple of one parameter whose initial
+distribution is known. Elsewhere no common variance is estimated: it would be a factor of all
+networks alike, and its error would be in no error bar. Each network's features are weighted by the
+mean square w^2 of its own last weight instead. If W is independent of h, given the scale that the
+factory may have drawn for both, then
+
+    E[w^2 h h^T] = E[E[w^2 | scale] E[h h^T | scale]] = E[z z^T],
+
+so the estimate has no bias, and what w^2 scatters is in the spread of the folds.
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain, combinations
 
 import torch
 from torch import Tensor, nn
 
-from .initialisation import Constant, Distribution
-from .tracing import Call, NoLastLayer
+from .initialisation import Distribution
+from .last_layer import LastLayer
+from .tracing import NoLastLayer, read
 
 SPREADS = 7.0  # standard deviations that chance does not bridge
-FEWEST = 200  # entries needed to measure a variance to 10 %, one standard deviation
+FEWEST = 200  # entries without which a mean or a correlation would not be noticed
+CAST = 5e-3  # relative rounding of a cast to half precision
+MULTIPLE = 1e-3  # relative spread of a multiple that is the same in all networks
 
 
 def check_moments(values: Tensor, what: str) -> None:
@@ -54,51 +67,127 @@ def check_moments(values: Tensor, what: str) -> None:
             )
 
 
-def variance_of(values: Tensor, known: Distribution | None, what: str) -> float:
-    """The common variance of values (members, *axes), exact where the distribution is known.
+@dataclass(frozen=True)
+class Variances:
+    """s_w^2 and s_b^2; None where each network's own mean square takes their place."""
+
+    weight: float | None
+    bias: float | None
+
+
+@dataclass(frozen=True)
+class LastValues:
+    """Weight and bias of the last layer of one network, as they act."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    @classmethod
+    def of(cls, network: nn.Module, layer: LastLayer, x: Tensor, t: Tensor) -> "LastValues":
+        """Read in a forward pass at an input x (1, *shape) and t (1,)."""
+        call = read(network, x, t, layer.index)[1]
+        late = layer.late_bias
+        bias = call.bias if late is None else network.get_parameter(late)
+        kept = (None if v is None else v.detach().cpu().clone() for v in (call.weight, bias))
+        return cls(*kept)  # pyright: ignore[reportArgumentType]
+
+
+def exact_variance(
+    networks: list[nn.Module],
+    values: list[Tensor],
+    made_of: frozenset[str],
+    known: Mapping[str, Distribution | None],
+) -> float | None:
+    """The variance of values that are one multiple of a parameter of known distribution, or None.
+
+    Args:
+        networks: at least two.
+        values: the weight, or the bias, of their last layers.
+        made_of: parameters that these come from, without constant ones.
+        known: the initial distributions of the parameters.
+    """
+    if len(made_of) != 1:
+        return None
+    (name,) = made_of
+    distribution = known.get(name)
+    if distribution is None or any(v.numel() != values[0].numel() for v in values):
+        return None
+    ratios = [
+        _multiple(value, network.get_parameter(name).detach().cpu())
+        for network, value in zip(networks, values, strict=True)
+    ]
+    told = [r for r in ratios if r is not None]
+    if len(told) < len(ratios) or max(told) - min(told) > MULTIPLE * max(map(abs, told)):
+        return None
+    return distribution.variance * (sum(told) / len(told)) ** 2
+
+
+def _multiple(value: Tensor, parameter: Tensor) -> float | None:
+    """The number r for which value = r * parameter, up to the rounding of half precision."""
+    if value.shape != parameter.shape:
+        return None
+    a, b = value.double().flatten(), parameter.double().flatten()
+    if torch.equal(a, b):
+        return 1.0
+    ratio = float(a @ b / b.square().sum()) if bool(b.any()) else 0.0
+    close = torch.allclose(a, ratio * b, rtol=0, atol=CAST * float(a.abs().max()))
+    return ratio if close and ratio else None
+
+
+def variance_of(values: Tensor, exact: float | None, what: str) -> float | None:
+    """The common variance of values (members, *axes); None where it is each member's own.
+
+    Args:
+        values: of several networks.
+        exact: the variance, where it is known.
+        what: they are, for the reason.
 
     Raises:
-        NoLastLayer: if there is none, or too few values to measure it.
+        NoLastLayer: if they do not start as the integration asks, or too few to tell.
     """
-    if isinstance(known, Constant) or bool((values == values.flatten()[0]).all()):
+    if bool((values == values.flatten()[0]).all()):
         if bool((values != 0).any()):
             raise NoLastLayer(
                 f"the {what} of its last layer start from a constant that is not zero"
             )
         return 0.0
-    check_moments(values, what)
-    if known is not None:
-        return known.variance
+    values = values.double()
+    if exact is not None:
+        allowed = SPREADS * math.sqrt(4 / values.numel())
+        if exact and abs(float(values.square().mean()) / exact - 1) <= allowed:
+            check_moments(values, what)
+            return exact
     if values.numel() < FEWEST:
-        raise NoLastLayer(f"the {what} of its last layer are too few to measure their variance")
-    return float(values.double().square().mean())
+        raise NoLastLayer(f"the {what} of its last layer are too few to measure how they start")
+    # Each network's scale may be its own.
+    size = values.square().flatten(1).mean(1).sqrt().view(-1, *(1,) * (values.ndim - 1))
+    check_moments(values / size.clamp(min=1e-300), what)
+    return None
 
 
 def last_layer_variances(
-    calls: list[Call], weight: Distribution | None, bias: Distribution | None
-) -> tuple[float, float]:
-    """s_w^2 and s_b^2 of the last layer from its calls in several networks.
+    values: list[LastValues], weight: float | None, bias: float | None
+) -> Variances:
+    """s_w^2 and s_b^2 of the last layer from its values in several networks.
 
     Args:
-        calls: the last call of each of them.
-        weight: the distribution of the weight, where it is known.
+        values: of each of them.
+        weight: the exact variance of the weight, where it is known.
         bias: that of the bias.
 
     Raises:
         NoLastLayer: if the layer does not start as the integration asks.
     """
-    weights = torch.stack([call.weight.detach().cpu() for call in calls])
-    s_w = variance_of(weights, weight, "weights")
+    s_w = variance_of(torch.stack([v.weight for v in values]), weight, "weights")
     if s_w == 0:
         raise NoLastLayer("the weights of its last layer start at zero")
-    biases = [call.bias for call in calls]
-    if any(b is None for b in biases):
-        return s_w, 0.0
-    stacked = torch.stack([b.detach().cpu() for b in biases if b is not None])
-    return s_w, variance_of(stacked, bias, "biases")
+    biases = [v.bias for v in values if v.bias is not None]
+    if not biases:
+        return Variances(s_w, 0.0)
+    return Variances(s_w, variance_of(torch.stack(biases), bias, "biases"))
 
 
-def check_not_copied(network: nn.Module, weight: Tensor, made_of: set[str]) -> None:
+def check_not_copied(network: nn.Module, weight: Tensor, made_of: frozenset[str]) -> None:
     """No other parameter of the network may be the last weight again.
 
     Args:
