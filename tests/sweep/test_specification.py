@@ -112,7 +112,7 @@ def test_bad_specifications(tmp_path, text, said):
 
 
 def test_a_missing_file():
-    with pytest.raises(InputError, match=r"cannot read nowhere\.toml"):
+    with pytest.raises(InputError, match=r"no such file: nowhere\.toml"):
         load_specification("nowhere.toml")
 
 

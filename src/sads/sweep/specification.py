@@ -172,8 +172,9 @@ def load_specification(path: str | Path) -> Specification:
     Raises:
         InputError: if the file is not there, is not TOML, or does not describe a sweep.
     """
+    place = regular_file(path)
     try:
-        content = tomllib.loads(regular_file(path).read_text(encoding="utf-8"))
+        content = tomllib.loads(place.read_text(encoding="utf-8"))
         text = json.dumps(content)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
