@@ -100,7 +100,10 @@ def test_json_that_nobody_wrote(text, tmp_path):
 def test_sealed_json(tmp_path):
     content = {"a": 0.1, "b": [1, None, "ä"]}
     assert unseal_json(seal_json(content), tmp_path) == content
-    assert unseal_json(json.dumps(content).encode(), tmp_path) == content  # an older one
+    older = json.dumps(content).encode()
+    assert unseal_json(older, tmp_path, unsealed=True) == content
+    with pytest.raises(ArtefactError, match="checksum"):
+        unseal_json(older, tmp_path)
     with pytest.raises(ArtefactError, match="checksum"):
         unseal_json(seal_json(content).replace(b"0.1", b"0.2"), tmp_path)
 

@@ -156,8 +156,13 @@ def seal_json(content: Mapping[str, Any]) -> bytes:
     return json.dumps({**content, SEAL: json_digest(content)}).encode()
 
 
-def unseal_json(raw: bytes, path: Path) -> dict[str, Any]:
-    """The verified content of a JSON object; older ones have no checksum.
+def unseal_json(raw: bytes, path: Path, *, unsealed: bool = False) -> dict[str, Any]:
+    """The verified content of a JSON object.
+
+    Args:
+        raw: the content of its file.
+        path: the file.
+        unsealed: whether one without a checksum, of an older version, is taken too.
 
     Raises:
         ArtefactError: if it is no JSON object, or its checksum does not match.
@@ -167,7 +172,7 @@ def unseal_json(raw: bytes, path: Path) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
         stored = content.pop(SEAL, None)
-        if stored is not None and stored != json_digest(content):
+        if stored != json_digest(content) and not (unsealed and stored is None):
             raise ArtefactError(f"{path} is corrupt: its checksum does not match; make it again")
         return content
 

@@ -121,7 +121,7 @@ def read_result(path: Path) -> TrialResult:
         raw = path.read_bytes()
     except OSError as error:
         raise ArtefactError(f"cannot read {path}: {reason(error)}") from error
-    content = unseal_json(raw, path)
+    content = unseal_json(raw, path, unsealed=True)
     with sensible(path):
         result = TrialResult.model_validate(content)
         expect(result.id == path.stem, f"a result of the trial {path.stem}, got {result.id}")
