@@ -73,29 +73,27 @@ def spread(pattern: Pattern, seeds: range, networks: int = 120) -> Spread:
     return Spread(values.std(axis=0, ddof=1), np.sqrt(np.square(errors).mean(axis=0)))
 
 
-# Items that once left something out of their errors, and one of each kind of reading.
+# One of each kind of reading, those with unknown variances among them.
 SHORTENED = (
     "factor",
-    "random parameter",
     "weight normalisation",
-    "truncated",
     "random scale of all layers",
     "EDM, bias added afterwards",
 )
 
 
 def test_stated_errors_are_the_spread_between_seeds_roughly():
-    """Logarithms of the ratios, 16 seeds each, have a standard deviation of about 0.2.
+    """Logarithms of the ratios, 12 seeds each, have a standard deviation of about 0.25.
 
-    So one of them exceeds 0.8, or their mean 0.32, in less than one of a thousand runs; leading
+    So one of them exceeds one, or their mean 0.45, in less than one of a thousand runs; leading
     eigenvalues rise and fall together, so that four are hardly better than one.
     """
     logs = [
-        np.log(spread(named(name), range(100 * number, 100 * number + 16), networks=48).ratio)
+        np.log(spread(named(name), range(100 * number, 100 * number + 12), networks=48).ratio)
         for number, name in enumerate(SHORTENED)
     ]
-    assert np.abs(logs).max() < 0.8, logs
-    assert abs(np.mean(logs)) < 0.32, logs
+    assert np.abs(logs).max() < 1.0, logs
+    assert abs(np.mean(logs)) < 0.45, logs
 
 
 @pytest.mark.slow
@@ -125,8 +123,8 @@ def told_apart(name: str, pairs: int, level: float) -> int:
 
 @pytest.mark.parametrize("name", EQUAL[:1])
 def test_equal_networks_are_told_apart_at_the_level(name):
-    """Of 12 pairs at the level 0.05 five or more in less than one of 1,000 runs."""
-    assert told_apart(name, 12, 0.05) <= binom.isf(1e-3, 12, 0.05)
+    """Of 8 pairs at the level 0.05 four or more in less than one of 1,000 runs."""
+    assert told_apart(name, 8, 0.05) <= binom.isf(1e-3, 8, 0.05)
 
 
 @pytest.mark.slow
