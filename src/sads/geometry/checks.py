@@ -1,6 +1,5 @@
 """Whether a family can be studied at all, told on a few of its networks before any long work."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,18 +7,25 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError, NetworkError, SadsError, brief
+from ..devices import is_memory_error, require_memory
+from ..errors import NetworkError, SadsError, brief
 from ..networks import ScoreFamily, ScoreNetwork
+from ..networks.adapters import Assumptions, assumptions_of
+from ..networks.adapters.explain import why_not_called
 from ..networks.family import MEMBER
 from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
+from ..networks.overflow import first_overflow
 from ..networks.provenance import recorded
 from ..networks.zero import Silence, redrawing, silence_of
 from ..randomness import stream, torch_stream
 from .members import Members, follow
 from .probes import Probe
+from .readout import readout_of
+from .state import require_factor
 
 TRIED = 2
+SAMPLES = 16  # that a check takes at the very least, with what is computed of them
 
 
 @dataclass(frozen=True)
@@ -30,54 +36,77 @@ class Checked:
         members: a few of its networks; their family is the one to study.
         declared: one of them, if it starts as its class declares.
         redrawn: layers that were redrawn because they zeroed the output.
+        assumptions: what the networks are taken for.
     """
 
     members: Members
     declared: ScoreNetwork | None
     redrawn: tuple[str, ...]
+    assumptions: Assumptions
 
 
 def check_family(
-    family: ScoreFamily, probe: Probe, seed: int, zero_output: str = "explain"
+    family: ScoreFamily,
+    probe: Probe,
+    seed: int,
+    zero_output: str = "explain",
+    timesteps: tuple[int, int] | None = None,
 ) -> Checked:
     """Run a few networks, and say whether they start as their class declares.
 
     A factory may change what it builds. Then the declared distributions, read-out and symmetries
     are not those of the family, and it is read like any foreign one.
 
+    Args:
+        family: the family.
+        probe: where it is looked at.
+        seed: of the networks and inputs.
+        zero_output: what to do about networks that output zero.
+        timesteps: the first and the one after the last; all by default.
+
     Raises:
+        InputError: if samples or the factor do not fit in memory.
         NetworkError: if networks are no modules, fail, return another shape or NaN, give two
             answers to one question, or do not depend on their parameters.
     """
+    sizes = "x".join(map(str, family.shape))
+    require_memory(
+        SAMPLES * 4 * family.size, f"{SAMPLES} samples of {sizes}", "choose a smaller shape"
+    )
     rng = stream(seed, "checks of a family")
-    t = rng.integers(family.schedule.steps, size=TRIED)
-    try:
-        x = probe.draw(t, family.shape, family.schedule, rng)
-    except (RuntimeError, MemoryError) as error:
-        raise InputError(
-            f"samples of shape {family.shape} do not fit in memory: choose a smaller --shape"
-        ) from error
+    t = rng.integers(*(timesteps or (0, family.schedule.steps)), size=TRIED)
+    x = probe.draw(t, family.shape, family.schedule, rng)
     seeds = [int(rng.integers(2**62)) for _ in range(TRIED)]
     members = _members(family, seeds)
+    if isinstance(members.networks[0], ScoreNetwork):  # ours tell before they are run
+        require_factor(readout_of(members.networks[0]), exact=True)
     for i, member in enumerate(members.networks):
-        check_output(_call(member, x[i : i + 1], t[i : i + 1]), family)
-        if not torch.equal(*(_call(member, x[i : i + 1], t[i : i + 1], s) for s in (1, 2))):
+        own, step = x[i : i + 1], t[i : i + 1]
+        check_output(_call(member, own, step), family, member, own, step)
+        if not torch.equal(*(_call(member, own, step, s) for s in (1, 2))):
             raise NetworkError(
                 f"{family.name} gives two different outputs for one input in eval mode: switch off "
                 "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
             )
+    assumptions = assumptions_of(
+        members.networks[0], family.schedule, x[:1], torch.from_numpy(t[:1]), family.name
+    )
     redrawn: tuple[str, ...] = ()
-    if not all(_depends(members, x[i : i + 1], t[i : i + 1]) for i in range(TRIED)):
-        redrawn = _wake(members, probe, t[:1], zero_output)
+    silent = next(
+        (i for i in range(TRIED) if not _depends(members, x[i : i + 1], t[i : i + 1])), None
+    )
+    if silent is not None:
+        step = t[silent : silent + 1]
+        redrawn = _wake(members, probe, step, zero_output)
         members = _members(replace(family, factory=redrawing(family.factory, redrawn)), seeds)
-        if not _depends(members, x[:1], t[:1]) and not _depends(members, _noise(family), t[:1]):
+        if not _depends(members, x[:1], step) and not _depends(members, _noise(family), step):
             raise NetworkError(
                 f"{family.name} still outputs nothing of its own after redrawing "
-                f"{_listed(redrawn)}: try --zero-output all"
+                f"{_listed(redrawn)}: try zero_output 'all', which redraws every zero layer"
             )
     ours = [m for m in members.networks if isinstance(m, ScoreNetwork)]
     is_ours = len(ours) == TRIED and follow(ours, ours[0].distributions())
-    return Checked(members, ours[0] if is_ours else None, redrawn)
+    return Checked(members, ours[0] if is_ours else None, redrawn, assumptions)
 
 
 def _members(family: ScoreFamily, seeds: list[int]) -> Members:
@@ -114,33 +143,76 @@ def _wake(members: Members, probe: Probe, t: np.ndarray, zero_output: str) -> tu
     if _depends(members, x, t):
         raise NetworkError(
             f"{family.name} outputs the same for all parameters at the probe {probe.describe()}, "
-            "so its geometry there is zero: probe elsewhere, for example --probe gaussian:1"
+            "so its geometry there is zero: probe elsewhere, for example at gaussian:1"
         )
     silence = silence_of(network, x, torch.from_numpy(t))
-    if silence is None:
-        raise NetworkError(
-            f"the output of {family.name} does not depend on its parameters, so it has no "
-            "geometry: check what its forward returns"
-        )
+    blamed = () if silence is None else (silence.layers or silence.zeros)
+    if silence is None or not _wakes(family, blamed, x, t):
+        raise NetworkError(_why_silent(members, x, t))
     if zero_output == "explain":
         raise NetworkError(_why_zero(family, silence))
     names = silence.zeros if zero_output == "all" else silence.layers
     if not names:
         raise NetworkError(
             f"several layers in a row zero the output of {family.name} "
-            f"({_listed(silence.zeros)}): use --zero-output all"
+            f"({_listed(silence.zeros)}): redraw them all with zero_output 'all'"
         )
     return names
+
+
+def _spread(family: ScoreFamily) -> list[np.ndarray]:
+    """A few timesteps over the whole schedule."""
+    return [np.array([int(i)]) for i in np.linspace(0, family.schedule.steps - 1, 5)]
+
+
+def _wakes(family: ScoreFamily, names: tuple[str, ...], x: Tensor, t: np.ndarray) -> bool:
+    """Whether networks with the named layers redrawn have an output of their own."""
+    if not names:
+        return False
+    woken = replace(family, factory=redrawing(family.factory, names))
+    networks = [_build(woken, seed, watched=False)[0].eval() for seed in range(TRIED)]
+    return not torch.equal(*(_call(network, x, t) for network in networks))
+
+
+def _why_silent(members: Members, x: Tensor, t: np.ndarray) -> str:
+    """Why the output does not depend on the parameters, where no zero layer is to blame."""
+    name, step = members.family.name, int(t[0])
+    where = first_overflow(members.networks[0], x, torch.from_numpy(t))
+    if where is not None:
+        return (
+            f"{name} outputs the same for all parameters at timestep {step}, because a value "
+            f"inside is not finite from `{where}` on: {_about_time(members.family)}"
+        )
+    other = next((i for i in _spread(members.family) if _depends(members, x, i)), None)
+    if other is not None:
+        return (
+            f"{name} outputs the same for all parameters at timestep {step}, but not at timestep "
+            f"{int(other[0])}: check how it uses the time, or leave such timesteps out "
+            "(timesteps A:B)"
+        )
+    return (
+        f"the output of {name} does not depend on its parameters, so it has no geometry: check "
+        "what its forward returns"
+    )
+
+
+def _about_time(family: ScoreFamily) -> str:
+    """What to do about values that are not finite."""
+    return (
+        "it may expect times between 0 and 1, or divide by a standard deviation that is zero or "
+        f"infinite there; wrap it so that it is finite at whole timesteps 0 to "
+        f"{family.schedule.steps - 1}, or leave such timesteps out (timesteps A:B)"
+    )
 
 
 def _why_zero(family: ScoreFamily, silence: Silence) -> str:
     """Why there is no geometry, and what to do."""
     blamed = silence.layers or silence.zeros
     return (
-        f"{family.name} outputs exactly zero, so its geometry is zero and has no directions: "
-        f"{_listed(blamed)} {'is' if len(blamed) == 1 else 'are'} initialised to zero; redraw with "
-        "--zero-output last (all for every zero layer), or initialise otherwise in the factory "
-        "(zero_init=false for the networks of sads)"
+        f"{family.name} outputs nothing of its own at the start, so its geometry is zero and has "
+        f"no directions: {_listed(blamed)} {'is' if len(blamed) == 1 else 'are'} initialised to "
+        "zero; redraw with --zero-output last (all for every zero layer; zero_output='last' in "
+        "Python), or initialise otherwise in the factory (zero_init=false for the networks of sads)"
     )
 
 
@@ -159,6 +231,8 @@ def _build(
     except SadsError:
         raise
     except Exception as error:
+        if is_memory_error(error):
+            raise
         raise NetworkError(f"the factory of {family.name} failed: {brief(error)}") from error
 
 
@@ -169,15 +243,22 @@ def _call(module: nn.Module, x: Tensor, t: np.ndarray, seed: int = 0) -> Any:
             inputs = x.clone(), torch.from_numpy(t)
             return seeded(lambda: module(*inputs), seed, "what is random inside a network")
     except Exception as error:
-        name = type(getattr(module, "network", module)).__name__
-        raise NetworkError(
-            f"{name} cannot take an input of shape {tuple(x.shape[1:])} and a timestep: "
-            f"{brief(error)}"
-        ) from error
+        if is_memory_error(error):
+            raise
+        raise NetworkError(why_not_called(module, x, error)) from error
 
 
-def check_output(output: object, family: ScoreFamily) -> None:
-    """An output must be a tensor of the shape of the input, finite.
+def check_output(
+    output: object, family: ScoreFamily, network: nn.Module, x: Tensor, t: np.ndarray
+) -> None:
+    """An output must be a tensor of the shape of the input, real and finite.
+
+    Args:
+        output: what the network returned.
+        family: its family.
+        network: the network.
+        x: its input, (1, *shape).
+        t: its timestep, (1,).
 
     Raises:
         NetworkError: if it is not.
@@ -190,9 +271,13 @@ def check_output(output: object, family: ScoreFamily) -> None:
             f"{family.name} must return the shape of its input, {(1, *family.shape)}, "
             f"got {tuple(output.shape)}"
         )
+    if not output.is_floating_point():
+        raise NetworkError(f"{family.name} must return real numbers, got {output.dtype}")
     if not bool(torch.isfinite(output).all()):
-        bad = math.prod(output.shape) - int(torch.isfinite(output).sum())
+        bad = output.numel() - int(torch.isfinite(output).sum())
+        where = first_overflow(network, x, torch.from_numpy(t))
+        since = f", from `{where}` on" if where else ""
         raise NetworkError(
-            f"{family.name} returned {bad} NaN or infinite values of {output.numel()} at "
-            "initialisation: check its initial scale and its handling of the timestep"
+            f"{family.name} returned {bad} NaN or infinite values of {output.numel()} at timestep "
+            f"{int(t[0])}{since}: {_about_time(family)}"
         )

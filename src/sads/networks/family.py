@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..schedule import Schedule
 from .adapters.calls import adapt
@@ -72,6 +73,8 @@ class ScoreFamily:
         except SadsError:
             raise
         except (Exception, SystemExit) as error:
+            if is_memory_error(error):
+                raise
             raise NetworkError(f"the factory of {self.name} failed: {brief(error)}") from error
         return adapt(made, self.name, self.schedule, self.prediction)
 

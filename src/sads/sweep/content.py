@@ -25,7 +25,7 @@ _DATA = (
     r"((?:npz|hf):)([^,]+)(.*)",
 )
 # What the bits of a geometry do not depend on.
-_ASIDE = ("batch", "precision", "versions")
+_ASIDE = ("batch", "precision", "versions", "assumptions")
 
 Parts = tuple[str, str, str]
 
