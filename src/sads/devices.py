@@ -108,7 +108,10 @@ def _limit(path: Path) -> list[int]:
     return [int(text)] if text.isdecimal() else []
 
 
-_SAID = ("can't allocate memory", "not enough memory", "out of memory", "cannot allocate memory")
+_SAID = (
+    *("can't allocate memory", "cannot allocate memory", "not enough memory", "out of memory"),
+    "can't start new thread",  # whose stack does not fit
+)
 
 
 def is_memory_error(error: BaseException) -> bool:

@@ -38,7 +38,7 @@ class Score(nn.Module):
 
 
 def test_a_score_network_that_overflows_is_not_told_that_it_starts_at_zero():
-    """sigma is infinite at timestep 900, so the output is zero for every network."""
+    """Sigma is infinite at timestep 900, so the output is zero for every network."""
     said = refusal(Score, timesteps=(600, 1000))
     assert "initialised to zero" not in said
     assert "not finite from `pow` on" in said

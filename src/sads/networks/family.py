@@ -13,9 +13,10 @@ from torch import nn
 from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..schedule import Schedule
-from .adapters.calls import adapt
+from .adapters import Assumptions, adapt, assumptions_of
+from .adapters.explain import why_not_called
 from .base import ScoreNetwork
-from .isolation import seeded, seeded_as_before
+from .isolation import global_state_kept, seeded, seeded_as_before
 
 MEMBER = "a network of a family"  # the stream that it is drawn from
 
@@ -77,6 +78,24 @@ class ScoreFamily:
                 raise
             raise NetworkError(f"the factory of {self.name} failed: {brief(error)}") from error
         return adapt(made, self.name, self.schedule, self.prediction)
+
+    def assumptions(self, member: nn.Module) -> Assumptions:
+        """What the family's networks are taken for, told by one call of a member.
+
+        Raises:
+            NetworkError: if it cannot be called so.
+        """
+        x, t = torch.zeros(1, *self.shape), torch.tensor([self.schedule.steps // 2])
+        training = member.training
+        try:
+            with global_state_kept():
+                return assumptions_of(member.eval(), self.schedule, x, t, self.name)
+        except Exception as error:
+            if is_memory_error(error):
+                raise
+            raise NetworkError(why_not_called(member, x, error)) from error
+        finally:
+            member.train(training)
 
     def fingerprint(self, member: nn.Module) -> str:
         """Digest of the parameters of a member, how they start, and what it does with them.

@@ -1,6 +1,6 @@
 """What a network is taken for: nothing in a module proves it, so it is said with every result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +68,14 @@ class Assumptions:
         if self.output != "tensor":
             said += f"; output read from {self.output}"
         return said + "".join(f". Caution: {hint}" for hint in self.hints) + "."
+
+
+def sentences_of(named: Sequence[tuple[str, Assumptions | None]]) -> list[str]:
+    """What several networks are taken for: one line where it is the same for all."""
+    known = [(name, found.sentence()) for name, found in named if found is not None]
+    if len({said for _, said in known}) <= 1:
+        return [said for _, said in known[:1]]
+    return [f"{name} is t{said[1:]}" for name, said in known]
 
 
 @torch.no_grad()
