@@ -248,7 +248,7 @@ def sample(
     family, member = load_trained(directory, source=source)
     turn = stored_rotation(Path(directory))
     member = member.to(place)
-    predict = compiled(member) if compile else member
+    predict = family.housed(compiled(member) if compile else member)
     chunks = sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)
     return chunks if turn is None else (turn.inverse(chunk) for chunk in chunks)
 

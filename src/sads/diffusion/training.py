@@ -158,7 +158,7 @@ def _train(
             rows = "".join(f"{i},{loss!r}\n" for i, loss in enumerate(run.losses, start=1))
             atomic_write(out / LOSSES, lambda path: path.write_text(f"step,loss\n{rows}"))
 
-    predict = compiled(network) if settings.compile else network
+    predict = family.housed(compiled(network) if settings.compile else network)
     samples = samples.to(device)
     abar = signal_levels(family.schedule, device)
     first = run.step

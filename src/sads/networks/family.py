@@ -12,6 +12,7 @@ from torch import nn
 
 from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
+from ..neighbours import Housed
 from ..schedule import Schedule
 from .adapters import Assumptions, adapt, assumptions_of
 from .adapters.explain import why_not_called
@@ -78,6 +79,15 @@ class ScoreFamily:
                 raise
             raise NetworkError(f"the factory of {self.name} failed: {brief(error)}") from error
         return adapt(made, self.name, self.schedule, self.prediction)
+
+    def housed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A callable that finds the neighbours of the factory's file while it runs.
+
+        The compiler of torch looks the modules of what it compiles up by name.
+        """
+        if not isinstance(self.factory, Housed):
+            return call
+        return Housed(call, self.factory.neighbourhood)
 
     def assumptions(self, member: nn.Module) -> Assumptions:
         """What the family's networks are taken for, told by one call of a member.
