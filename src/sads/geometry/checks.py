@@ -1,5 +1,6 @@
 """Whether a family can be studied at all, told on a few of its networks before any long work."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +16,12 @@ from ..networks.adapters.explain import why_not_called
 from ..networks.family import MEMBER
 from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
-from ..networks.overflow import first_overflow
 from ..networks.provenance import recorded
 from ..networks.zero import Silence, redrawing, silence_of
 from ..randomness import stream, torch_stream
 from .closed_form import has_closed_form
 from .members import Members, follow
+from .outputs import check_output, why_silent
 from .probes import Probe
 from .readout import readout_of
 from .state import require_factor
@@ -129,9 +130,13 @@ def _members(family: ScoreFamily, seeds: list[int]) -> Members:
 
 
 def _depends(members: Members, x: Tensor, t: np.ndarray) -> bool:
-    """Whether the output depends on the parameters: it differs between networks."""
-    first, second = (_call(network, x, t) for network in members.networks[:2])
-    return not torch.equal(first, second)
+    """Whether the output depends on the parameters: it is finite and differs between networks."""
+    return _differ(members.networks[:2], x, t)
+
+
+def _differ(networks: Sequence[nn.Module], x: Tensor, t: np.ndarray) -> bool:
+    outputs = torch.stack([_call(network, x, t) for network in networks])
+    return bool(torch.isfinite(outputs).all() and (outputs != outputs[0]).any())
 
 
 def _noise(family: ScoreFamily) -> Tensor:
@@ -148,9 +153,11 @@ def _wake(members: Members, probe: Probe, t: np.ndarray, zero_output: str) -> tu
             "so its geometry there is zero: probe elsewhere, for example at gaussian:1"
         )
     silence = silence_of(network, x, torch.from_numpy(t))
-    blamed = () if silence is None else (silence.layers or silence.zeros)
-    if silence is None or not _wakes(family, blamed, x, t):
-        raise NetworkError(_why_silent(members, x, t))
+    blamed = () if silence is None else (silence.layers, silence.zeros)
+    if silence is None or not any(_wakes(family, names, x, t) for names in blamed):
+        raise NetworkError(
+            why_silent(family, network, x, t, lambda step: _depends(members, x, step))
+        )
     if zero_output == "explain":
         raise NetworkError(_why_zero(family, silence))
     names = silence.zeros if zero_output == "all" else silence.layers
@@ -162,49 +169,13 @@ def _wake(members: Members, probe: Probe, t: np.ndarray, zero_output: str) -> tu
     return names
 
 
-def _spread(family: ScoreFamily) -> list[np.ndarray]:
-    """A few timesteps over the whole schedule."""
-    return [np.array([int(i)]) for i in np.linspace(0, family.schedule.steps - 1, 5)]
-
-
 def _wakes(family: ScoreFamily, names: tuple[str, ...], x: Tensor, t: np.ndarray) -> bool:
     """Whether networks with the named layers redrawn have an output of their own."""
     if not names:
         return False
     woken = replace(family, factory=redrawing(family.factory, names))
     networks = [_build(woken, seed, watched=False)[0].eval() for seed in range(TRIED)]
-    return not torch.equal(*(_call(network, x, t) for network in networks))
-
-
-def _why_silent(members: Members, x: Tensor, t: np.ndarray) -> str:
-    """Why the output does not depend on the parameters, where no zero layer is to blame."""
-    name, step = members.family.name, int(t[0])
-    where = first_overflow(members.networks[0], x, torch.from_numpy(t))
-    if where is not None:
-        return (
-            f"{name} outputs the same for all parameters at timestep {step}, because a value "
-            f"inside is not finite from `{where}` on: {_about_time(members.family)}"
-        )
-    other = next((i for i in _spread(members.family) if _depends(members, x, i)), None)
-    if other is not None:
-        return (
-            f"{name} outputs the same for all parameters at timestep {step}, but not at timestep "
-            f"{int(other[0])}: check how it uses the time, or leave such timesteps out "
-            "(timesteps A:B)"
-        )
-    return (
-        f"the output of {name} does not depend on its parameters, so it has no geometry: check "
-        "what its forward returns"
-    )
-
-
-def _about_time(family: ScoreFamily) -> str:
-    """What to do about values that are not finite."""
-    return (
-        "it may expect times between 0 and 1, or divide by a standard deviation that is zero or "
-        f"infinite there; wrap it so that it is finite at whole timesteps 0 to "
-        f"{family.schedule.steps - 1}, or leave such timesteps out (timesteps A:B)"
-    )
+    return _differ(networks, x, t)
 
 
 def _why_zero(family: ScoreFamily, silence: Silence) -> str:
@@ -248,38 +219,3 @@ def _call(module: nn.Module, x: Tensor, t: np.ndarray, seed: int = 0) -> Any:
         if is_memory_error(error):
             raise
         raise NetworkError(why_not_called(module, x, error)) from error
-
-
-def check_output(
-    output: object, family: ScoreFamily, network: nn.Module, x: Tensor, t: np.ndarray
-) -> None:
-    """An output must be a tensor of the shape of the input, real and finite.
-
-    Args:
-        output: what the network returned.
-        family: its family.
-        network: the network.
-        x: its input, (1, *shape).
-        t: its timestep, (1,).
-
-    Raises:
-        NetworkError: if it is not.
-    """
-    if not isinstance(output, Tensor):
-        kind = type(output).__name__
-        raise NetworkError(f"{family.name} must return a tensor of predicted noise, got {kind}")
-    if tuple(output.shape) != (1, *family.shape):
-        raise NetworkError(
-            f"{family.name} must return the shape of its input, {(1, *family.shape)}, "
-            f"got {tuple(output.shape)}"
-        )
-    if not output.is_floating_point():
-        raise NetworkError(f"{family.name} must return real numbers, got {output.dtype}")
-    if not bool(torch.isfinite(output).all()):
-        bad = output.numel() - int(torch.isfinite(output).sum())
-        where = first_overflow(network, x, torch.from_numpy(t))
-        since = f", from `{where}` on" if where else ""
-        raise NetworkError(
-            f"{family.name} returned {bad} NaN or infinite values of {output.numel()} at timestep "
-            f"{int(t[0])}{since}: {_about_time(family)}"
-        )
