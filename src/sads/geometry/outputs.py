@@ -69,7 +69,7 @@ def why_silent(
             f"{name} outputs the same for all parameters at timestep {step}, because a value "
             f"inside is not finite from `{where}` on: {_about_time(family)}"
         )
-    other = next((i for i in _spread(family) if depends(i)), None)
+    other = next((i for i in _spread(family) if _safely(depends, i)), None)
     if other is not None:
         return (
             f"{name} outputs the same for all parameters at timestep {step}, but not at timestep "
@@ -80,6 +80,13 @@ def why_silent(
         f"the output of {name} does not depend on its parameters, so it has no geometry: check "
         "what its forward returns"
     )
+
+
+def _safely(depends: Callable[[np.ndarray], bool], t: np.ndarray) -> bool:
+    try:
+        return depends(t)
+    except NetworkError:  # not every network takes every timestep
+        return False
 
 
 def _spread(family: ScoreFamily) -> list[np.ndarray]:

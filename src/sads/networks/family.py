@@ -17,7 +17,7 @@ from ..schedule import Schedule
 from .adapters import Assumptions, adapt, assumptions_of
 from .adapters.explain import why_not_called
 from .base import ScoreNetwork
-from .isolation import global_state_kept, seeded, seeded_as_before
+from .isolation import seeded, seeded_as_before
 
 MEMBER = "a network of a family"  # the stream that it is drawn from
 
@@ -98,8 +98,7 @@ class ScoreFamily:
         x, t = torch.zeros(1, *self.shape), torch.tensor([self.schedule.steps // 2])
         training = member.training
         try:
-            with global_state_kept():
-                return assumptions_of(member.eval(), self.schedule, x, t, self.name)
+            return assumptions_of(member.eval(), self.schedule, x, t, self.name)
         except Exception as error:
             if is_memory_error(error):
                 raise

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .isolation import global_state_kept
+
 # Masks of attention are infinite on purpose.
 ON_PURPOSE = ("full", "fill", "masked_fill", "where", "empty", "scalar_tensor", "triu")
 
@@ -56,7 +58,7 @@ def first_overflow(network: nn.Module, x: Tensor, t: Tensor) -> str | None:
     """
     watch = _Watch()
     try:
-        with watch:
+        with global_state_kept(), watch:
             network(x.clone(), t)
     except Exception:  # a module that cannot be watched: then nothing is known
         return None

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ...schedule import Schedule
+from ..isolation import global_state_kept
 from .calls import Adapted, first_channels, tensor_in
 from .hints import hints_of
 
@@ -97,6 +98,8 @@ def assumptions_of(
             *("eps", "variance-preserving", schedule.kind, schedule.steps),
             *("t", "position", 0, last, "int64"),
         )
+    with global_state_kept():
+        output = member.call(x, t)
     how = member.convention
     span, dtype = (0.0, float(last)), "int64"
     if how.sigma:
@@ -116,7 +119,7 @@ def assumptions_of(
         time_to=span[1],
         time_dtype=dtype,
         inputs=_inputs(member),
-        output=_reading(member.call(x, t), x),
+        output=_reading(output, x),
         hints=hints_of(member.network, how, member.prediction, name),
     )
 
