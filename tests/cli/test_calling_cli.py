@@ -183,5 +183,7 @@ def test_memory_that_runs_out_inside_a_network_is_one_line_under_a_limit(tmp_pat
         preexec_fn=limited,
     )
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "ran out of memory" in done.stderr
+    last = done.stderr.splitlines()[-1]  # lines of progress may come before, on a slow machine
+    assert last.startswith("sads: error: ")
+    assert "ran out of memory" in last
+    assert "Traceback" not in done.stderr
