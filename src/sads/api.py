@@ -33,6 +33,7 @@ from .distances import gaussian_wasserstein, max_sliced_wasserstein, sliced_wass
 from .doctor import Diagnosis
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
+from .geometry.plan import Plan
 from .networks import ScoreFamily
 from .randomness import Random, as_seed
 from .ranking import Ranking, check_families, rank_families
@@ -91,6 +92,23 @@ def estimate_geometry(
     """
     family = network(source, shape=shape, prediction=prediction)
     return _geometry.estimate_geometry(family, probe=_probe(probe, family), **options)
+
+
+def planned_geometry(
+    source: Network,
+    *,
+    shape: str | tuple[int, ...] | None = None,
+    probe: str | Probe = "zero",
+    prediction: str | None = None,
+    **options: Any,
+) -> Plan:
+    """What `estimate_geometry` would do with the same arguments, without doing it.
+
+    The plan says what the networks are taken for (`assumptions`), how their last layer is read and
+    which precision they need.
+    """
+    family = network(source, shape=shape, prediction=prediction)
+    return _geometry.planned_geometry(family, probe=_probe(probe, family), **options)
 
 
 def running_estimates(
@@ -230,7 +248,7 @@ def sample(
     family, member = load_trained(directory, source=source)
     turn = stored_rotation(Path(directory))
     member = member.to(place)
-    predict = compiled(member) if compile else member
+    predict = family.housed(compiled(member) if compile else member)
     chunks = sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)
     return chunks if turn is None else (turn.inverse(chunk) for chunk in chunks)
 

@@ -1,11 +1,16 @@
 """Where to compute, and with whose memory."""
 
 import ctypes
+import os
+import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 
 import torch
 
-from .errors import InputError
+from .errors import InputError, SadsError
 
 
 def usable_device(name: str) -> torch.device:
@@ -35,3 +40,103 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
             mallopt(option, 2**31 - 1)
+
+
+def require_memory(needed: float, what: str, remedy: str) -> None:
+    """Refuse work that cannot fit, before it begins.
+
+    Raises:
+        InputError: if more bytes are needed than this process may still take.
+    """
+    there = available_memory()
+    if needed > there:
+        raise InputError(
+            f"{what} needs {needed / 2**30:,.1f} GiB of memory, {there / 2**30:,.1f} GiB are "
+            f"there: {remedy}"
+        )
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take: of the machine, its control group and its limits."""
+    status = _status()
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    resident = [pages, *_group_limits()]
+    left = [limit - status.get("VmRSS", 0) for limit in resident]
+    for kind, used in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        soft, _ = resource.getrlimit(kind)
+        if soft != resource.RLIM_INFINITY:
+            left.append(soft - status.get(used, 0))
+    return max(0, min(left))
+
+
+def _status() -> dict[str, int]:
+    """Bytes that this process uses, where the system tells."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return {}
+    rows = [line.split() for line in lines if line.startswith("Vm")]
+    return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows}
+
+
+def _group_limits(root: Path = Path("/sys/fs/cgroup"), of: str = "/proc/self/cgroup") -> list[int]:
+    """Limits of the control groups around this process, of both versions of them."""
+    try:
+        rows = [line.split(":", 2) for line in Path(of).read_text().splitlines()]
+    except OSError:
+        return []
+    found: list[int] = []
+    for _, controllers, path in rows:
+        if controllers == "":
+            home, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            home, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        parts = PurePosixPath(path.lstrip("/")).parts
+        # In a container the path may be seen from outside: then only the root is there.
+        for depth in range(len(parts) + 1):
+            found += _limit(home.joinpath(*parts[:depth], name))
+    return found
+
+
+def _limit(path: Path) -> list[int]:
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return []
+    return [int(text)] if text.isdecimal() else []
+
+
+_SAID = (
+    *("can't allocate memory", "cannot allocate memory", "not enough memory", "out of memory"),
+    "can't start new thread",  # whose stack does not fit
+)
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Whether an error says that memory ran out; torch says so by a plain `RuntimeError`."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    text = str(error).lower()
+    return isinstance(error, (RuntimeError, OSError)) and any(said in text for said in _SAID)
+
+
+@contextmanager
+def memory_errors_explained(what: str, remedy: str) -> Iterator[None]:
+    """Turn the allocators' errors into one of ours.
+
+    Raises:
+        InputError: where memory runs out inside.
+    """
+    try:
+        yield
+    except SadsError:
+        raise
+    except Exception as error:
+        if not is_memory_error(error):
+            raise
+        there = available_memory() / 2**30
+        raise InputError(
+            f"{what} ran out of memory ({there:,.1f} GiB are left to this process): {remedy}"
+        ) from error

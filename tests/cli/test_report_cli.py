@@ -10,7 +10,7 @@ def test_a_report_is_written_and_summed_up(sads, tmp_path):
     out = tmp_path / "report.html"
     code, said, _ = sads("report", str(tmp_path / "dit"), "--data", "digits", "--out", str(out))
     assert code == 0
-    assert len(said.splitlines()) == 4
+    assert len(said.splitlines()) == 5
     assert str(out) in said
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
     again = sads("report", str(tmp_path / "dit"), "--out", str(out))

@@ -30,6 +30,15 @@ def test_apply_expand_and_embed_are_one_matrix(structure: Structure, seed: int):
     np.testing.assert_allclose(basis @ diagonal @ basis.T, whole, atol=1e-9)
 
 
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.kind)
+def test_rows_and_copies_are_those_of_the_entries(structure: Structure):
+    assert structure.entries.shape == (structure.rows, structure.copies)
+
+
+def test_the_rows_of_a_huge_sample_are_told_without_listing_them():
+    assert Structure("channels", (3, 10**6, 10**6)).rows == 10**12
+
+
 def test_channels_are_a_kronecker_product():
     structure = Structure("channels", (3, 2, 2))
     factor = np.arange(16.0).reshape(4, 4)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..geometry.planned import provenance, taken_as
 from .align import Alignment
 from .rotation import Rotation
 
@@ -13,6 +14,7 @@ def summary(alignment: Alignment) -> dict[str, Any]:
     low, high = alignment.debiased
     return {
         "network": alignment.geometry.plan.network,
+        "assumptions": provenance(alignment.geometry.plan)["assumptions"],
         "data": alignment.data,
         "samples": alignment.samples,
         "alpha": alignment.alpha,
@@ -42,8 +44,9 @@ def sentences(alignment: Alignment) -> list[str]:
     """What a reader wants to know first."""
     network = alignment.geometry.plan.network
     said = [
+        *taken_as(alignment.geometry.plan),
         f"{alignment.data} ({alignment.samples:,} samples) in the geometry of "
-        f"{network}: alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}."
+        f"{network}: alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}.",
     ]
     if alignment.position is None:
         said.append("The geometry is isotropic: all rotations of the data are alike.")

@@ -24,6 +24,7 @@ def geometry(
     out: Path | None = None,
     device: str = "cpu",
     zero_output: Literal["explain", "last", "all"] = "explain",
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Estimate which directions an untrained architecture will model well.
@@ -46,29 +47,35 @@ def geometry(
         device: `cpu` or `cuda`.
         zero_output: what to do about networks that output zero at initialisation: `explain` why,
             redraw the `last` layer that zeroes the output, or `all` zero layers.
+        dry_run: say what the networks are taken for, how they would be read, in which precision
+            and with how much memory, and estimate nothing.
         json: print the result as one JSON object.
     """
     from .. import api
+    from ..geometry.planned import planned_sentences, planned_summary
     from ..geometry.summary import sentences, summary
     from ..specs import parse_timesteps
     from .progress import networks_bar
 
+    options = {
+        "shape": shape,
+        "probe": probe,
+        "networks": networks,
+        "tolerance": tolerance,
+        "estimator": estimator,
+        "weighting": weighting,
+        "timesteps": None if timesteps is None else parse_timesteps(timesteps),
+        "seed": seed,
+        "device": device,
+        "zero_output": zero_output,
+    }
+    if dry_run:
+        with networks_bar(network):
+            plan = api.planned_geometry(network, **options)
+        print(jsonlib.dumps(planned_summary(plan)) if json else "\n".join(planned_sentences(plan)))
+        return
     with networks_bar(network) as report:
-        found = api.estimate_geometry(
-            network,
-            shape=shape,
-            probe=probe,
-            networks=networks,
-            tolerance=tolerance,
-            estimator=estimator,
-            weighting=weighting,
-            timesteps=None if timesteps is None else parse_timesteps(timesteps),
-            seed=seed,
-            out=out,
-            device=device,
-            zero_output=zero_output,
-            on_progress=report,
-        )
+        found = api.estimate_geometry(network, **options, out=out, on_progress=report)
     if json:
         print(jsonlib.dumps(summary(found)))
         return

@@ -1,6 +1,7 @@
 """`sads report`: one HTML file about stored geometries, to open offline."""
 
 import json as jsonlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,7 @@ def report(
         force: replace an existing file.
         json: print the result as one JSON object.
     """
+    from ..networks.adapters import sentences_of
     from ..report.build import build_report, check_output, write_report
     from .progress import waiting
 
@@ -49,7 +51,9 @@ def report(
         )
         write_report(found, out, force=force)
     if json:
-        size = out.stat().st_size
-        print(jsonlib.dumps({"out": str(out), "bytes": size, "sentences": found.sentences}))
+        taken = {n: None if one is None else asdict(one) for n, one in found.assumptions.items()}
+        written = {"out": str(out), "bytes": out.stat().st_size, "sentences": found.sentences}
+        print(jsonlib.dumps(written | {"assumptions": taken}))
         return
-    print("\n".join([*found.sentences, f"Written to {out.resolve()}. Open it in a browser."]))
+    said = [*sentences_of(list(found.assumptions.items())), *found.sentences]
+    print("\n".join([*said, f"Written to {out.resolve()}. Open it in a browser."]))

@@ -3,6 +3,7 @@
 import json as jsonlib
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,8 @@ def sample(
     keep_freed_memory()
     started = time.perf_counter()
     with steps_bar(str(directory)) as report:
+        family, member = api.load_trained(directory)
+        assumptions = family.assumptions(member)
         chunks = api.sample(
             directory,
             count,
@@ -74,9 +77,11 @@ def sample(
     seconds = time.perf_counter() - started
     if json:
         found = {"file": str(out), "count": count, "seconds": seconds}
+        found |= {"assumptions": asdict(assumptions)}
         found |= {"unfinished": header.unfinished, "iterations": header.step}
         print(jsonlib.dumps(found | {"of": header.settings.iterations}))
         return
+    print(assumptions.sentence())
     print(
         f"{count:,} samples in {seconds:.1f} s, saved in {out}.\n"
         f"Look: sads data npy:{out} --png samples.png"

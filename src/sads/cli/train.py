@@ -1,6 +1,7 @@
 """`sads train`: train a small diffusion model."""
 
 import json as jsonlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -89,6 +90,7 @@ def train(
     if json:
         summary = found.settings.model_dump() | {
             "network": network,
+            "assumptions": asdict(found.assumptions),
             "data": data,
             "rotation": rotation,
             "steps": len(found.losses),
@@ -97,6 +99,7 @@ def train(
         }
         print(jsonlib.dumps(summary))
         return
+    print(found.assumptions.sentence())
     print(
         f"{network} trained on {data}: {len(found.losses):,} steps in {found.seconds:.1f} s, mean "
         f"loss of the last tenth {tail:.4f}.\nSaved in {out}. Sample it: sads sample {out} --count "

@@ -23,6 +23,7 @@ from ..alignment import ROTATION_FILE, Rotation, load_rotation, write_rotation
 from ..devices import usable_device
 from ..errors import ArtefactError, InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily
+from ..networks.adapters import Assumptions
 from ..networks.isolation import OwnDraws
 from ..storage import atomic_write, checksum, writing
 from .checkpoint import FILE, Run, Settings, read_run, write_run
@@ -60,12 +61,14 @@ class Trained:
         settings: the protocol.
         losses: one for each step.
         seconds: time spent training.
+        assumptions: what the network is taken for.
     """
 
     network: nn.Module
     settings: Settings
     losses: Float[Tensor, " steps"]
     seconds: float
+    assumptions: Assumptions
 
 
 def train(
@@ -125,7 +128,9 @@ def _train(
     callbacks: tuple[Callback, ...],
     device: torch.device,
 ) -> Trained:
-    network = initial_network(family, settings.seed).to(device).train()
+    network = initial_network(family, settings.seed)
+    assumptions = family.assumptions(network)
+    network = network.to(device).train()
     check_trainable(network, family.name)
     if out is not None:
         check_storable(network, family.name)
@@ -152,7 +157,7 @@ def _train(
             rows = "".join(f"{i},{loss!r}\n" for i, loss in enumerate(run.losses, start=1))
             atomic_write(out / LOSSES, lambda path: path.write_text(f"step,loss\n{rows}"))
 
-    predict = compiled(network) if settings.compile else network
+    predict = family.housed(compiled(network) if settings.compile else network)
     samples = samples.to(device)
     abar = signal_levels(family.schedule, device)
     first = run.step
@@ -177,7 +182,7 @@ def _train(
     if run.step > first or out is None:
         store()
     losses = torch.tensor(run.losses, dtype=torch.float32)
-    return Trained(network.eval().cpu(), settings, losses, run.seconds)
+    return Trained(network.eval().cpu(), settings, losses, run.seconds, assumptions)
 
 
 def _store_rotation(out: Path, rotation: Rotation) -> None:

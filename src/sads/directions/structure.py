@@ -65,13 +65,21 @@ class Structure:
 
     @property
     def rows(self) -> int:
-        """n, the size of the factor."""
-        return self.entries.shape[0]
+        """n, the size of the factor; told without listing the entries."""
+        match self.kind:
+            case "isotropic":
+                return 1
+            case "channels":
+                return self.size // self.shape[0]
+            case "tokens":
+                spatial = self.shape[1:] if len(self.shape) > 1 else self.shape
+                return math.prod(side // self.patch for side in spatial)
+        return self.size if self.kind == "dense" else self.entries.shape[0]
 
     @property
     def copies(self) -> int:
         """m, the multiplicity of every eigenvalue of the factor."""
-        return self.entries.shape[1]
+        return self.size // self.rows
 
     def apply(
         self, factor: Float[np.ndarray, "n n"], vectors: Float[np.ndarray, "*batch D"]

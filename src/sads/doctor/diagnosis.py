@@ -7,6 +7,7 @@ from ..directions import FOLDS
 from ..errors import NetworkError
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
 from ..networks import ScoreFamily
+from ..networks.adapters import Assumptions
 from .finding import SEVERITIES, Finding
 from .geometries import (
     asymmetric,
@@ -32,6 +33,7 @@ class Diagnosis:
         findings: the most severe first.
         networks: behind each geometry.
         skipped: checks that could not be made, with the reason.
+        assumptions: what the architecture is taken for.
     """
 
     network: str
@@ -39,6 +41,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     networks: int
     skipped: tuple[str, ...]
+    assumptions: Assumptions | None = None
 
 
 def diagnose(
@@ -90,4 +93,11 @@ def diagnose(
     elif zero is not gaussian:
         findings += probe_sensitive(zero, gaussian)
     findings.sort(key=lambda one: SEVERITIES.index(one.severity))
-    return Diagnosis(family.name, family.shape, tuple(findings), gaussian.networks, tuple(skipped))
+    return Diagnosis(
+        family.name,
+        family.shape,
+        tuple(findings),
+        gaussian.networks,
+        tuple(skipped),
+        gaussian.plan.assumptions,
+    )

@@ -19,6 +19,7 @@ from ..geometry.checks import check_family
 from ..geometry.probes import Gaussian
 from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
+from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
 from ..networks.zero import Silence, is_mute, redrawing, silence_of
 from ..randomness import stream, torch_stream
@@ -115,7 +116,7 @@ def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> b
                 first(x[:1].clone(), t), family.member(other).eval()(x[:1].clone(), t)
             )
     except Exception as error:
-        raise NetworkError(f"{family.name} cannot be evaluated: {error}") from error
+        raise NetworkError(why_not_called(first, x[:1], error)) from error
 
 
 @torch.no_grad()

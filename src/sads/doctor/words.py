@@ -6,10 +6,11 @@ from .diagnosis import Diagnosis
 def sentences(found: Diagnosis) -> list[str]:
     """Every finding with evidence, meaning and suggestion."""
     shape = "x".join(map(str, found.shape))
+    said = [] if found.assumptions is None else [found.assumptions.sentence()]
     if found.findings:
-        said = [f"{found.network} on {shape}: {len(found.findings)} findings."]
+        said.append(f"{found.network} on {shape}: {len(found.findings)} findings.")
     else:
-        said = [f"{found.network} on {shape}: nothing found."]
+        said.append(f"{found.network} on {shape}: nothing found.")
     for one in found.findings:
         said += [
             "",

@@ -1,6 +1,13 @@
 """The average geometry of untrained networks: probes, estimators, closed forms, the result."""
 
-from .estimate import Goal, Options, Progress, estimate_geometry, running_estimates
+from .estimate import (
+    Goal,
+    Options,
+    Progress,
+    estimate_geometry,
+    planned_geometry,
+    running_estimates,
+)
 from .probes import Forward, Gaussian, Point, Probe, Zero
 from .result import Geometry, load_geometry
 
@@ -16,5 +23,6 @@ __all__ = [
     "Zero",
     "estimate_geometry",
     "load_geometry",
+    "planned_geometry",
     "running_estimates",
 ]

@@ -1,6 +1,6 @@
 """Whether a family can be studied at all, told on a few of its networks before any long work."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,19 +8,27 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError, NetworkError, SadsError, brief
+from ..devices import is_memory_error, require_memory
+from ..errors import NetworkError, SadsError, brief
 from ..networks import ScoreFamily, ScoreNetwork
+from ..networks.adapters import Assumptions, assumptions_of
+from ..networks.adapters.explain import why_not_called
 from ..networks.family import MEMBER
 from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
 from ..networks.provenance import agreed, recorded
 from ..networks.zero import Silence, is_mute, redrawing, silence_of
 from ..randomness import stream, torch_stream
+from .closed_form import has_closed_form
 from .members import Members, follow
+from .outputs import check_output, why_silent
 from .probes import Probe
+from .readout import readout_of
+from .state import require_factor
 
 TRIED = 2
 BUILT = 8  # small networks that must agree on how they start
+SAMPLES = 16  # that a check takes at the very least, with what is computed of them
 
 
 @dataclass(frozen=True)
@@ -31,60 +39,80 @@ class Checked:
         members: a few of its networks; their family is the one to study.
         declared: one of them, if it starts as its class declares.
         redrawn: layers that were redrawn because they zeroed the output.
+        assumptions: what the networks are taken for.
     """
 
     members: Members
     declared: ScoreNetwork | None
     redrawn: tuple[str, ...]
+    assumptions: Assumptions
 
 
 def check_family(
-    family: ScoreFamily, probe: Probe, seed: int, zero_output: str = "explain"
+    family: ScoreFamily,
+    probe: Probe,
+    seed: int,
+    zero_output: str = "explain",
+    timesteps: tuple[int, int] | None = None,
 ) -> Checked:
     """Run a few networks, and say whether they start as their class declares.
 
     A factory may change what it builds. Then the declared distributions, read-out and symmetries
     are not those of the family, and it is read like any foreign one.
 
+    Args:
+        family: the family.
+        probe: where it is looked at.
+        seed: of the networks and inputs.
+        zero_output: what to do about networks that output zero.
+        timesteps: the first and the one after the last; all by default.
+
     Raises:
+        InputError: if samples or the factor do not fit in memory.
         NetworkError: if networks are no modules, fail, return another shape or NaN, give two
             answers to one question, or do not depend on their parameters.
     """
+    sizes = "x".join(map(str, family.shape))
+    require_memory(
+        SAMPLES * 4 * family.size, f"{SAMPLES} samples of {sizes}", "choose a smaller shape"
+    )
     rng = stream(seed, "checks of a family")
-    t = rng.integers(family.schedule.steps, size=TRIED)
-    try:
-        x = probe.draw(t, family.shape, family.schedule, rng)
-    except (RuntimeError, MemoryError) as error:
-        raise InputError(
-            f"samples of shape {family.shape} do not fit in memory: choose a smaller --shape"
-        ) from error
+    t = rng.integers(*(timesteps or (0, family.schedule.steps)), size=TRIED)
+    x = probe.draw(t, family.shape, family.schedule, rng)
     seeds = [int(rng.integers(2**62)) for _ in range(BUILT)]
     members = _members(family, seeds)
+    first = members.networks[0]
+    if isinstance(first, ScoreNetwork):  # ours tell before they are run
+        require_factor(readout_of(first), exact=has_closed_form(first, probe))
     for i, member in enumerate(members.networks[:TRIED]):
-        check_output(_call(member, x[i : i + 1], t[i : i + 1]), family)
-        if not torch.equal(*(_call(member, x[i : i + 1], t[i : i + 1], s) for s in (1, 2))):
+        own, step = x[i : i + 1], t[i : i + 1]
+        check_output(_call(member, own, step), family, member, own, step)
+        if not torch.equal(*(_call(member, own, step, s) for s in (1, 2))):
             raise NetworkError(
                 f"{family.name} gives two different outputs for one input in eval mode: switch off "
                 "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
             )
+    assumptions = assumptions_of(
+        members.networks[0], family.schedule, x[:1], torch.from_numpy(t[:1]), family.name
+    )
     redrawn: tuple[str, ...] = ()
-    noise = _noise(family)
-    if not all(_depends(members, x[i : i + 1], t[i : i + 1]) for i in range(TRIED)):
-        _check_elsewhere(members, probe, t[:1])
-        silence = silence_of(members.networks[0], noise, torch.from_numpy(t[:1]))
-        redrawn = _to_redraw(family, silence, zero_output)
-    elif _declared(members.networks) is None:
-        silence = silence_of(members.networks[0], noise, torch.from_numpy(t[:1]))
-        redrawn = _to_redraw(family, silence, zero_output) if silence else ()
+    noise, step = _noise(family), t[:1]
+    silent = [i for i in range(TRIED) if not _depends(members, x[i : i + 1], t[i : i + 1])]
+    if silent:
+        step = t[silent[0] : silent[0] + 1]
+        _check_elsewhere(members, probe, step)
+        redrawn = _to_redraw(members, noise, step, zero_output)
+    elif _declared(members.networks) is None and silence_of(first, noise, torch.from_numpy(step)):
+        redrawn = _to_redraw(members, noise, step, zero_output)
     if redrawn:
         members = _members(replace(family, factory=redrawing(family.factory, redrawn)), seeds)
-        silent = not _depends(members, x[:1], t[:1]) and not _depends(members, noise, t[:1])
-        if silent or is_mute(members.networks[0], noise, torch.from_numpy(t[:1])):
+        still = not _depends(members, x[:1], step) and not _depends(members, noise, step)
+        if still or is_mute(members.networks[0], noise, torch.from_numpy(step)):
             raise NetworkError(
                 f"{family.name} still outputs nothing of its own after redrawing "
-                f"{_listed(redrawn)}: try --zero-output all"
+                f"{_listed(redrawn)}: try zero_output 'all', which redraws every zero layer"
             )
-    return Checked(members, _declared(members.networks), redrawn)
+    return Checked(members, _declared(members.networks), redrawn, assumptions)
 
 
 def _declared(networks: list[nn.Module]) -> ScoreNetwork | None:
@@ -123,9 +151,13 @@ def _members(family: ScoreFamily, seeds: list[int]) -> Members:
 
 
 def _depends(members: Members, x: Tensor, t: np.ndarray) -> bool:
-    """Whether the output depends on the parameters: it differs between networks."""
-    first, second = (_call(network, x, t) for network in members.networks[:2])
-    return not torch.equal(first, second)
+    """Whether the output depends on the parameters: it is finite and differs between networks."""
+    return _differ(members.networks[:2], x, t)
+
+
+def _differ(networks: Sequence[nn.Module], x: Tensor, t: np.ndarray) -> bool:
+    outputs = torch.stack([_call(network, x, t) for network in networks])
+    return bool(torch.isfinite(outputs).all() and (outputs != outputs[0]).any())
 
 
 def _noise(family: ScoreFamily) -> Tensor:
@@ -137,17 +169,19 @@ def _check_elsewhere(members: Members, probe: Probe, t: np.ndarray) -> None:
     if _depends(members, _noise(members.family), t):
         raise NetworkError(
             f"{members.family.name} outputs the same for all parameters at the probe "
-            f"{probe.describe()}, so its geometry there is zero: probe elsewhere, for example "
-            "--probe gaussian:1"
+            f"{probe.describe()}, so its geometry there is zero: probe elsewhere, for example at "
+            "gaussian:1"
         )
 
 
-def _to_redraw(family: ScoreFamily, silence: Silence | None, zero_output: str) -> tuple[str, ...]:
+def _to_redraw(members: Members, x: Tensor, t: np.ndarray, zero_output: str) -> tuple[str, ...]:
     """The layers to redraw in a family none of whose weights reaches its output."""
-    if silence is None:
+    family, network = members.family, members.networks[0]
+    silence = silence_of(network, x, torch.from_numpy(t))
+    blamed = () if silence is None else (silence.layers, silence.zeros)
+    if silence is None or not any(_wakes(family, names, x, t) for names in blamed):
         raise NetworkError(
-            f"the output of {family.name} does not depend on its parameters, so it has no "
-            "geometry: check what its forward returns"
+            why_silent(family, network, x, t, lambda step: _depends(members, x, step))
         )
     if zero_output == "explain":
         raise NetworkError(_why_zero(family, silence))
@@ -155,9 +189,18 @@ def _to_redraw(family: ScoreFamily, silence: Silence | None, zero_output: str) -
     if not names:
         raise NetworkError(
             f"several layers in a row zero the output of {family.name} "
-            f"({_listed(silence.zeros)}): use --zero-output all"
+            f"({_listed(silence.zeros)}): redraw them all with zero_output 'all'"
         )
     return names
+
+
+def _wakes(family: ScoreFamily, names: tuple[str, ...], x: Tensor, t: np.ndarray) -> bool:
+    """Whether networks with the named layers redrawn have an output of their own."""
+    if not names:
+        return False
+    woken = replace(family, factory=redrawing(family.factory, names))
+    networks = [_build(woken, seed, watched=False)[0].eval() for seed in range(TRIED)]
+    return _differ(networks, x, t)
 
 
 def _why_zero(family: ScoreFamily, silence: Silence) -> str:
@@ -167,10 +210,10 @@ def _why_zero(family: ScoreFamily, silence: Silence) -> str:
     if silence.biased:
         outputs = "outputs only its biases, no weight reaches its output"
     return (
-        f"{family.name} {outputs}: "
-        f"{_listed(blamed)} {'is' if len(blamed) == 1 else 'are'} initialised to zero; redraw with "
-        "--zero-output last (all for every zero layer), or initialise otherwise in the factory "
-        "(zero_init=false for the networks of sads)"
+        f"{family.name} {outputs}: {_listed(blamed)} {'is' if len(blamed) == 1 else 'are'} "
+        "initialised to zero; redraw with --zero-output last (all for every zero layer; "
+        "zero_output='last' in Python), or initialise otherwise in the factory (zero_init=false "
+        "for the networks of sads)"
     )
 
 
@@ -189,6 +232,8 @@ def _build(
     except SadsError:
         raise
     except Exception as error:
+        if is_memory_error(error):
+            raise
         raise NetworkError(f"the factory of {family.name} failed: {brief(error)}") from error
 
 
@@ -199,30 +244,6 @@ def _call(module: nn.Module, x: Tensor, t: np.ndarray, seed: int = 0) -> Any:
             inputs = x.clone(), torch.from_numpy(t)
             return seeded(lambda: module(*inputs), seed, "what is random inside a network")
     except Exception as error:
-        name = type(getattr(module, "network", module)).__name__
-        raise NetworkError(
-            f"{name} cannot take an input of shape {tuple(x.shape[1:])} and a timestep: "
-            f"{brief(error)}"
-        ) from error
-
-
-def check_output(output: object, family: ScoreFamily) -> None:
-    """An output must be a tensor of the shape of the input, finite.
-
-    Raises:
-        NetworkError: if it is not.
-    """
-    if not isinstance(output, Tensor):
-        kind = type(output).__name__
-        raise NetworkError(f"{family.name} must return a tensor of predicted noise, got {kind}")
-    if tuple(output.shape) != (1, *family.shape):
-        raise NetworkError(
-            f"{family.name} must return the shape of its input, {(1, *family.shape)}, "
-            f"got {tuple(output.shape)}"
-        )
-    if not bool(torch.isfinite(output).all()):
-        bad = math.prod(output.shape) - int(torch.isfinite(output).sum())
-        raise NetworkError(
-            f"{family.name} returned {bad} NaN or infinite values of {output.numel()} at "
-            "initialisation: check its initial scale and its handling of the timestep"
-        )
+        if is_memory_error(error):
+            raise
+        raise NetworkError(why_not_called(module, x, error)) from error

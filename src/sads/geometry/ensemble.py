@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.overrides import TorchFunctionMode
 
+from ..devices import is_memory_error
 from ..errors import NetworkError, SadsError, brief
 from ..networks import ScoreFamily
 from ..networks.casting import cast
@@ -216,6 +217,8 @@ class BuiltEnsemble:
             except SadsError:
                 raise
             except Exception as error:
+                if is_memory_error(error):
+                    raise
                 raise NetworkError(
                     f"{self.family.name} failed at timestep {int(t[i])}: {brief(error)}"
                 ) from error

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TypedDict, Unpack
 
 import torch
 
+from ..devices import memory_errors_explained
 from ..directions import FOLDS
 from ..directions.symmetry import sectors
 from ..directions.whitening import halves_error
@@ -130,9 +132,33 @@ def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geomet
 
 def running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
     """Like `estimate_geometry`, but yields estimates as they improve; the last is the result."""
+    with _memory_explained(family):
+        yield from _running_estimates(family, **options)
+
+
+def planned_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Plan:
+    """What `estimate_geometry` would do with the same options, without doing it.
+
+    A few networks are run: to see that they can be, how their last layer is read, and which
+    precision they need.
+
+    Raises:
+        InputError, NetworkError: as `estimate_geometry` would.
+    """
+    with _memory_explained(family):
+        goal, source = _prepared(family, **options)
+        return source.plan if source.exact is not None else _settled(source, goal).plan
+
+
+def _memory_explained(family: ScoreFamily) -> AbstractContextManager[None]:
+    sizes = "x".join(map(str, family.shape))
+    what = f"the geometry of {family.name} on {sizes}"
+    return memory_errors_explained(what, "choose a smaller shape, or free some memory")
+
+
+def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, Source]:
     estimator = options.get("estimator", "integrated")
     goal = Goal.of(options.get("networks"), options.get("tolerance"), estimator)
-    report = options.get("on_progress") or (lambda progress: None)
     source = prepare(
         family,
         options.get("probe") or Zero(),
@@ -143,6 +169,12 @@ def running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterat
         device=options.get("device", "cpu"),
         zero_output=options.get("zero_output", "explain"),
     )
+    return goal, source
+
+
+def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
+    goal, source = _prepared(family, **options)
+    report = options.get("on_progress") or (lambda progress: None)
     out = options.get("out")
     if out is None:
         yield from _estimates(source, goal, None, report)
@@ -198,14 +230,20 @@ def _estimates(
     yield geometry  # that of the last look, where it can be, with what it has computed
 
 
-def _start(source: Source, goal: Goal) -> tuple[Source, State]:
-    """A fresh run: the plan is completed by batch size and precision."""
+def _settled(source: Source, goal: Goal) -> Source:
+    """The source with its plan completed by batch size and precision."""
     precision = source.precision(goal.allowed_rounding, goal.networks)
     batch = goal.batch(source.plan.batch)
-    plan = source.plan.model_copy(update={"batch": batch, "precision": precision})
+    return source.with_plan(source.plan.model_copy(update={"batch": batch, "precision": precision}))
+
+
+def _start(source: Source, goal: Goal) -> tuple[Source, State]:
+    """A fresh run."""
+    source = _settled(source, goal)
+    plan = source.plan
     state = State.empty(plan.readout)
     state.next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
-    return source.with_plan(plan), state
+    return source, state
 
 
 def _resume(source: Source, goal: Goal, out: Path | None) -> tuple[Source, State] | None:

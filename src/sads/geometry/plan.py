@@ -7,6 +7,7 @@ from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import InputError
+from ..networks.adapters import Assumptions
 from ..schedule import Schedule
 from .precision import Precision
 from .readout import ReadOut
@@ -39,6 +40,7 @@ class Plan(BaseModel):
         drawn: whether parameters are drawn in stacks; otherwise the factory makes each network.
         note: why the last layer is not integrated exactly; empty where it is.
         draws: version of the random draws; those that do not say it are of the first.
+        assumptions: what the networks are taken for; None in files that do not say it yet.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -64,12 +66,13 @@ class Plan(BaseModel):
     drawn: bool = True
     note: str = ""
     draws: int = 1
+    assumptions: Assumptions | None = None
 
     def differences(self, other: "Plan") -> list[str]:
         """What keeps this plan from continuing another one, as `name: theirs, ours`."""
         own, theirs = self.model_dump(), other.model_dump()
         # Taken from the plan that is continued; `estimate` refuses to mix versions of the draws.
-        same = {"batch", "precision", "versions", "draws"}
+        same = {"batch", "precision", "versions", "draws", "assumptions"}
         return [
             f"{name} was {theirs[name]!r}, now {own[name]!r}"
             for name in own

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..devices import memory_errors_explained
 from ..directions import Spectrum, Structure, exact_spectrum, sampled_spectrum
 from ..directions.folds import EVERY_OTHER
 from ..directions.symmetry import average, sectors, surviving
@@ -132,7 +133,8 @@ class Geometry:
         home = self.home if self.structure.rows >= KEPT_FROM else None
         if home and (kept := read_spectrum(home, self.plan, self.state)):
             return kept
-        found = sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
+        with memory_errors_explained(f"the spectrum of {self.plan.network}", "free some memory"):
+            found = sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
         if home:
             write_spectrum(home, self.plan, self.state, found)
         return found

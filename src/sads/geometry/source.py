@@ -42,6 +42,7 @@ from .plan import (
 from .precision import Precision, choose_precision, networks_to_compare
 from .probes import Probe
 from .readout import ReadOut, readout_of, sampled
+from .state import require_factor
 from .tail import plain_tail
 
 
@@ -143,7 +144,9 @@ def prepare(
     span = timestep_range(timesteps, family.schedule)
     probabilities, weights = timestep_distribution(family.schedule, span, weighting)
     target = usable_device(device)
-    checked = check_family(family, probe, seed, zero_output)
+    if estimator == "naive":
+        require_factor(sampled(family.shape))
+    checked = check_family(family, probe, seed, zero_output, span)
     members, declared = checked.members, checked.declared
     family = members.family
     integrated = estimator == "integrated"
@@ -159,6 +162,7 @@ def prepare(
         reading = _declared_reading(declared, constant, exact is not None, family.schedule.steps)
     else:
         reading = read_foreign(members, probe, probabilities * weights, rng)
+    require_factor(reading.readout, exact=exact is not None)
     tail = reading.tail
     proposal = probabilities
     if integrated:
@@ -188,6 +192,7 @@ def prepare(
         drawn=isinstance(ensemble, DrawnEnsemble),
         note=reading.note,
         draws=DRAWS,
+        assumptions=checked.assumptions,
     )
     return Source(plan, family, probe, ensemble, proposal, weights, reading.integration, exact)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .planned import provenance, redrawn, sampled_from, taken_as
 from .result import Geometry
 
 
@@ -10,23 +11,10 @@ def summary(geometry: Geometry) -> dict[str, Any]:
     spectrum = geometry.spectrum()
     plan = geometry.plan
     return {
-        "network": plan.network,
-        "shape": list(plan.shape),
-        "probe": plan.probe,
-        "estimator": plan.estimator,
-        "weighting": plan.weighting,
-        "timesteps": list(plan.timesteps),
-        "seed": plan.seed,
+        **provenance(plan),
         "networks": geometry.networks,
         "finished": geometry.state.finished,
         "seconds": geometry.state.seconds,
-        "structure": geometry.structure.kind,
-        "readout": plan.readout.kind,
-        "readout_note": plan.note,
-        "zero_output": plan.zero_output,
-        "redrawn": list(plan.redrawn),
-        "precision": "float64" if plan.precision is None else plan.precision.features,
-        "precision_check": None if plan.precision is None else plan.precision.difference,
         "symmetries": list(geometry.symmetries),
         "vetoed_symmetries": [s for s in plan.symmetries if s not in geometry.symmetries],
         "trace": geometry.trace,
@@ -46,7 +34,6 @@ def summary(geometry: Geometry) -> dict[str, Any]:
             for band in spectrum.bands
         ],
         "certified_share": spectrum.certified_share(),
-        "versions": plan.versions,
     }
 
 
@@ -65,13 +52,10 @@ def sentences(geometry: Geometry) -> list[str]:
     plan, size = geometry.plan, geometry.structure.size
     values = spectrum.eigenvalues
     shape = "x".join(map(str, plan.shape))
-    said = [f"{plan.network} on {shape}, probe {plan.probe}: {_how(geometry)}."]
-    if plan.redrawn:
-        shown = ", ".join(plan.redrawn[:3]) + (", ..." if len(plan.redrawn) > 3 else "")
-        said.append(f"It outputs zero at initialisation; redrawn for this estimate: {shown}.")
+    said = [*taken_as(plan), f"{plan.network} on {shape}, probe {plan.probe}: {_how(geometry)}."]
+    said += redrawn(plan)
     if plan.note:
-        how = "random last layers" if plan.readout.kind == "random" else "plain outputs"
-        said.append(f"Estimated from {how}: {plan.note}.")
+        said.append(f"Estimated from {sampled_from(plan)}: {plan.note}.")
     null = sum(band.width for band in spectrum.bands if band.null)
     if not geometry.state.finished:
         said.append("The run is not finished: the same command goes on with it.")

@@ -10,9 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
+from ..neighbours import Housed
 from ..schedule import Schedule
-from .adapters.calls import adapt
+from .adapters import Assumptions, adapt, assumptions_of
+from .adapters.explain import why_not_called
 from .base import ScoreNetwork
 from .isolation import seeded, seeded_as_before
 
@@ -72,8 +75,36 @@ class ScoreFamily:
         except SadsError:
             raise
         except (Exception, SystemExit) as error:
+            if is_memory_error(error):
+                raise
             raise NetworkError(f"the factory of {self.name} failed: {brief(error)}") from error
         return adapt(made, self.name, self.schedule, self.prediction)
+
+    def housed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A callable that finds the neighbours of the factory's file while it runs.
+
+        The compiler of torch looks the modules of what it compiles up by name.
+        """
+        if not isinstance(self.factory, Housed):
+            return call
+        return Housed(call, self.factory.neighbourhood)
+
+    def assumptions(self, member: nn.Module) -> Assumptions:
+        """What the family's networks are taken for, told by one call of a member.
+
+        Raises:
+            NetworkError: if it cannot be called so.
+        """
+        x, t = torch.zeros(1, *self.shape), torch.tensor([self.schedule.steps // 2])
+        training = member.training
+        try:
+            return assumptions_of(member.eval(), self.schedule, x, t, self.name)
+        except Exception as error:
+            if is_memory_error(error):
+                raise
+            raise NetworkError(why_not_called(member, x, error)) from error
+        finally:
+            member.train(training)
 
     def fingerprint(self, member: nn.Module) -> str:
         """Digest of the parameters of a member, how they start, and what it does with them.

@@ -4,6 +4,7 @@ The channel multipliers of table 1 get one extra leading 1: "1, 1" there is (1, 
 """
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from ..devices import require_memory
 from ..errors import InputError
 from ..schedule import Schedule
 from .base import ScoreNetwork
@@ -92,6 +94,10 @@ def preset_family(
     factory = partial(preset.network, shape, **{**preset.fields, **fields})
     spelled = _spell(name, fields)
     family = ScoreFamily(factory, shape, schedule or Schedule(), spelled, preset.training)
+    values = {n: p.default for n, p in inspect.signature(preset.network).parameters.items()}
+    needed = _built_bytes(preset.network, shape, values | dict(preset.fields) | fields)
+    sizes = "x".join(map(str, shape))
+    require_memory(needed, f"{spelled} on {sizes}", "choose a smaller shape")
     try:
         # A shape or field that the network cannot take is refused here.
         seeded(factory, 0, "a trial of a preset")
@@ -99,6 +105,22 @@ def preset_family(
         reason = str(error).splitlines()[0] if str(error) else "not enough memory"
         raise InputError(f"{spelled} cannot be built: {reason}") from error
     return family
+
+
+def _built_bytes(
+    network: type[ScoreNetwork], shape: tuple[int, ...], fields: Mapping[str, Any]
+) -> int:
+    """Bytes that building takes where it grows with the shape: a lower bound, told by the class."""
+    size = math.prod(shape)
+    match network.readout:
+        case "dense":  # weights from and to every entry
+            return 8 * size * fields["width"]
+        case "tokens":  # features of positions, in float64 on the way
+            positions = math.prod(side // max(1, fields["patch"]) for side in shape[1:])
+            return 8 * positions * fields["width"]
+        case "sampled":  # a linear network is a matrix
+            return 8 * size**2
+    return 4 * size
 
 
 def _spell(name: str, fields: Mapping[str, Any]) -> str:

@@ -37,7 +37,9 @@ from ..alignment.moments import CHUNK
 from ..data import Dataset
 from ..errors import InputError
 from ..geometry import Geometry, Probe, Progress, estimate_geometry
+from ..geometry.plan import Plan
 from ..networks import ScoreFamily
+from ..networks.adapters import Assumptions
 from ..randomness import checked_seed, stream
 from .baselines import Baselines, baselines
 
@@ -58,6 +60,7 @@ class Entry:
         networks: untrained networks behind the geometry; 0 where it is exact.
         below_next: probability that its true score is below that of the next; None for the last.
         baselines: zero-cost scores of the same architecture.
+        assumptions: what it is taken for.
     """
 
     network: str
@@ -66,6 +69,7 @@ class Entry:
     networks: int
     below_next: float | None
     baselines: Baselines
+    assumptions: Assumptions | None
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ def rank_families(
     check_families(families)
     checked_seed(seed)
     second_moment(data, families[0].shape)  # bad data is refused before the work, not after it
-    found: list[tuple[Score, str, int, Baselines]] = []
+    found: list[tuple[Score, Plan, int, Baselines]] = []
     for family in families:
         report = None if on_progress is None else partial(on_progress, family.name)
         # The same wherever it stands in the list.
@@ -146,12 +150,15 @@ def rank_families(
             family, probe=probe, tolerance=tolerance, seed=own, on_progress=report
         )
         beside = baselines(family, data.samples, seed=seed)
-        found.append((measure(geometry, data), family.name, geometry.networks, beside))
-    found.sort(key=lambda one: (one[0].value, one[1]))
+        found.append((measure(geometry, data), geometry.plan, geometry.networks, beside))
+    found.sort(key=lambda one: (one[0].value, one[1].network))
     below = [probability_below(a[0], b[0]) for a, b in itertools.pairwise(found)]
     entries = (
-        Entry(name, score.value, score.error, networks, following, beside)
-        for (score, name, networks, beside), following in zip(found, [*below, None], strict=True)
+        Entry(
+            *(plan.network, score.value, score.error, networks, following),
+            *(beside, plan.assumptions),
+        )
+        for (score, plan, networks, beside), following in zip(found, [*below, None], strict=True)
     )
     return Ranking(data.name, len(data), data.shape, tuple(entries))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ..networks.adapters import sentences_of
 from .ranking import TOLD_APART, Ranking
 from .validity import VALIDITY, validity_sentences
 
@@ -17,6 +18,10 @@ def summary(ranking: Ranking) -> dict[str, Any]:
         "data": ranking.data,
         "count": ranking.count,
         "shape": list(ranking.shape),
+        "assumptions": {
+            entry.network: None if entry.assumptions is None else asdict(entry.assumptions)
+            for entry in ranking.entries
+        },
         "score": SCORE,
         "ranking": [
             {
@@ -39,6 +44,7 @@ def sentences(ranking: Ranking) -> list[str]:
     """The table, ties by name, and how far the score can be trusted."""
     shape = "x".join(map(str, ranking.shape))
     said = [
+        *sentences_of([(entry.network, entry.assumptions) for entry in ranking.entries]),
         f"{ranking.data}: {ranking.count:,} samples of {shape}. Score {SCORE}: 1 is isotropic, "
         "lower is predicted to do better.",
         *_table(ranking),

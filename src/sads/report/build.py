@@ -1,6 +1,6 @@
 """A report from directories: everything is read and checked first, then written at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from ..api import align, diagnose, network
 from ..doctor import Diagnosis
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import load_geometry
-from ..networks.isolation import seeded_as_before
+from ..networks.adapters import Assumptions
 from ..storage import atomic_write, refuse_existing, write_bytes
 from .answer import Answer, answer
 from .content import explorer, overlays
@@ -31,10 +31,12 @@ class Report:
     Attributes:
         html: the whole file.
         sentences: the three that matter, about the first architecture.
+        assumptions: what each network is taken for, by its name.
     """
 
     html: str
     sentences: tuple[str, str, str]
+    assumptions: Mapping[str, Assumptions | None]
 
 
 def build_report(
@@ -73,7 +75,9 @@ def build_report(
     tell("writing")
     shown = command or _command(directories, data, sweep, trainings, doctor=doctor)
     html = render(view(subjects, reading, sheets, shown, tell), _content(subjects))
-    return Report(html, _sentences(subjects[0].answer))
+    plans = [subject.main.geometry.plan for subject in subjects]
+    taken = {plan.network: plan.assumptions for plan in plans}
+    return Report(html, _sentences(subjects[0].answer), taken)
 
 
 def write_report(report: Report, path: str | Path, *, force: bool = False) -> None:
@@ -134,7 +138,7 @@ def _diagnosis(named: Named, tell: Tell) -> Diagnosis | str:
     plan = named.geometry.plan
     try:
         family = network(plan.network, shape=plan.shape)
-        if family.fingerprint(seeded_as_before(family.factory)) != plan.fingerprint:
+        if family.fingerprint(family.member(0)) != plan.fingerprint:
             return f"Not examined: {plan.network} is not the network of this geometry any more."
         return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))
     except SadsError as error:

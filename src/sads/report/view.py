@@ -7,6 +7,7 @@ from typing import Any
 from ..alignment.summary import notes
 from ..doctor import Diagnosis
 from ..geometry import Geometry
+from ..geometry.planned import taken_as
 from ..ranking.validity import validity_sentences
 from .answer import held
 from .content import label
@@ -58,6 +59,7 @@ def _subject(subject: Subject) -> dict[str, Any]:
     return {
         "name": label(subject.main),
         "directory": subject.main.directory,
+        "taken_as": " ".join(taken_as(geometry.plan)),
         "answer": subject.answer,
         "notes": [] if subject.alignment is None else notes(subject.alignment),
         "bands": _bands(subject),

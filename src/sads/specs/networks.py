@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from torch import nn
 
 from ..errors import InputError, SadsError, brief
+from ..neighbours import Housed, Neighbourhood
 from ..networks import PRESETS, ScoreFamily, preset_family
 from ..networks.adapters import PREDICTIONS
 from ..networks.adapters.diffusers import diffusers_family
@@ -85,7 +86,8 @@ def _foreign(text: str, shape: tuple[int, ...] | None, schedule: Schedule | None
 
 def find_factory(where: str, attribute: str) -> Callable[[], Any]:
     """The callable `attribute` of a Python file or module."""
-    module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    house = Neighbourhood(Path(where).parent) if where.endswith(".py") else None
+    module = _load_module(where) if house is None else _load_file(Path(where), house)
     name = f"{where}:{attribute}"
     if not hasattr(module, attribute):
         close = get_close_matches(
@@ -111,7 +113,7 @@ def find_factory(where: str, attribute: str) -> Callable[[], Any]:
             f"{name} needs arguments ({', '.join(needed)}): write a function without arguments "
             "that calls it, and name that"
         )
-    return factory
+    return factory if house is None else Housed(factory, house)
 
 
 def _required(factory: Callable[..., Any]) -> list[str]:
@@ -124,7 +126,7 @@ def _required(factory: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
 
 
-def _load_file(path: Path) -> ModuleType:
+def _load_file(path: Path, house: Neighbourhood) -> ModuleType:
     if not path.is_file():
         near = get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
         raise InputError(f"no such file: {path}" + (f"; did you mean {near[0]}?" if near else ""))
@@ -133,7 +135,15 @@ def _load_file(path: Path) -> ModuleType:
         raise InputError(f"{path} cannot be imported as Python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and the like look their module up there
-    return guarded(lambda: spec.loader.exec_module(module) or module, str(path))  # type: ignore[union-attr]
+    loader = spec.loader
+
+    def load() -> ModuleType:
+        importlib.invalidate_caches()  # a neighbour may have been written just now
+        with house.entered():
+            loader.exec_module(module)
+        return module
+
+    return guarded(load, str(path))
 
 
 def _load_module(name: str) -> ModuleType:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import InputError
+from ..neighbours import neighbours_of
 from ..sealed import parse_json, read_sealed, sensible
 
 #: Fields of a trial that may name a path.
@@ -25,7 +26,7 @@ _DATA = (
     r"((?:npz|hf):)([^,]+)(.*)",
 )
 # What the bits of a geometry do not depend on.
-_ASIDE = ("batch", "precision", "versions")
+_ASIDE = ("batch", "precision", "versions", "assumptions")
 
 Parts = tuple[str, str, str]
 
@@ -70,7 +71,10 @@ def by_content(field: str, text: str) -> str:
     if found is not None:
         before, path, after = found
         geometry = field == "geometry" or before.endswith("geometry=")
-        known = geometry_digest(path) if geometry else digest(Path(path))
+        if geometry:
+            known = geometry_digest(path)
+        else:
+            known = python_digest(Path(path)) if field == "network" else digest(Path(path))
         return f"{before}{known}{after}"
     if field == "network" and ":" in text:
         module, _, factory = text.partition(":")
@@ -86,6 +90,16 @@ def _module_file(module: str) -> Path:
     if found is None or found.origin is None:
         raise InputError(f"{module} cannot be imported: there is no such module")
     return Path(found.origin)
+
+
+def python_digest(path: Path) -> str:
+    """A digest of a factory's file and of the neighbours that it imports."""
+    own = digest(path)
+    beside = neighbours_of(path) if path.suffix == ".py" else []
+    if not beside:
+        return own
+    parts = [own, *(f"{p.relative_to(path.parent).as_posix()} {digest(p)}" for p in beside)]
+    return f"sha256-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:32]}"
 
 
 def geometry_digest(directory: str) -> str:

@@ -14,9 +14,7 @@ A module that takes `sigma` instead of a timestep (EDM) sees the variance-explod
 input x_t / sqrt(abar) at sigma = sqrt((1 - abar) / abar); it returns x_0 unless told otherwise.
 """
 
-import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,28 +24,9 @@ from torch import Tensor, nn
 from ...errors import InputError, NetworkError
 from ...schedule import Schedule
 from ..base import ScoreNetwork
+from .convention import TEXT, Convention, convention_of
 
 PREDICTIONS = ("eps", "v", "x0")
-TIMES = ("t", "timestep", "timesteps", "time", "times", "time_step", "noise_labels", "sigma")
-LABELS = ("y", "class_labels", "class_label", "labels", "label")
-TEXT = "encoder_hidden_states"
-
-
-@dataclass(frozen=True)
-class Convention:
-    """How a module wants to be called.
-
-    Attributes:
-        time: keyword of the timestep; None where it is the second positional argument.
-        sigma: whether it takes noise levels of the variance-exploding process.
-        label: keyword of the class label and the label to pass; None without one.
-        text_width: width of the zero text embedding; None without one.
-    """
-
-    time: str | None
-    sigma: bool
-    label: tuple[str, int] | None
-    text_width: int | None
 
 
 class Adapted(nn.Module):
@@ -77,24 +56,27 @@ class Adapted(nn.Module):
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """Predicted noise (N, *shape) for x (N, *shape) at integer timesteps t (N,)."""
-        output = first_channels(tensor_in(self._call(x, t)), x)
+        output = first_channels(tensor_in(self.call(x, t)), x)
         if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
             return output  # what has another shape is reported by who asked
         return self._at("constant", t, x) * x + self._at("scale", t, x) * output
 
-    def _call(self, x: Tensor, t: Tensor) -> Any:
-        how, named = self.convention, self._conditions(x)
+    def call(self, x: Tensor, t: Tensor) -> Any:
+        """What the module itself returns for x (N, *shape) at integer timesteps t (N,)."""
+        how, named = self.convention, self.conditions(x)
         if how.sigma:
             x, t = self._at("input_scale", t, x) * x, self.get_buffer("sigma")[t]
-        if how.time is None:
-            return self.network(x, t, **named)
-        return self.network(x, **{how.time: t}, **named)
+        if how.by_keyword:
+            return self.network(x, **{str(how.time): t}, **named)
+        return self.network(t, x, **named) if how.time_first else self.network(x, t, **named)
 
-    def _conditions(self, x: Tensor) -> dict[str, Tensor]:
+    def conditions(self, x: Tensor) -> dict[str, Tensor]:
+        """What is passed beside input and time, by name."""
         named = {}
-        if self.convention.label is not None:
-            name, label = self.convention.label
-            named[name] = torch.full((len(x),), label, dtype=torch.long, device=x.device)
+        if (label := self.convention.label) is not None:
+            named[label.name] = torch.full(
+                (len(x),), label.value, dtype=torch.long, device=x.device
+            )
         if self.convention.text_width is not None:
             # Attention over equal tokens does not see how many there are: one is enough.
             named[TEXT] = x.new_zeros(len(x), 1, self.convention.text_width)
@@ -125,50 +107,6 @@ def adapt(
     convention = convention_of(network)
     default = "x0" if convention.sigma else "eps"
     return Adapted(network, convention, prediction or default, schedule)
-
-
-def convention_of(network: nn.Module) -> Convention:
-    """How a module wants to be called, from the signature of its `forward`."""
-    parameters = inspect.signature(network.forward).parameters
-    named = {n: p for n, p in parameters.items() if p.kind is not p.POSITIONAL_ONLY}
-    time = next((n for n in list(named) if n in TIMES and n != next(iter(parameters))), None)
-    return Convention(time, time == "sigma", _label(network, named), _text_width(network, named))
-
-
-def _label(
-    network: nn.Module, parameters: Mapping[str, inspect.Parameter]
-) -> tuple[str, int] | None:
-    """The label argument and the label to pass.
-
-    The null label is the last row of the table of labels. A table without a null label starts with
-    independent, identically distributed rows: then one label is as good as another.
-    """
-    name = next((n for n in parameters if n in LABELS), None)
-    if name is None:
-        return None
-    rows = [
-        module.num_embeddings
-        for path, module in network.named_modules()
-        if isinstance(module, nn.Embedding)
-        and any(word in path.lower() for word in ("label", "class", "y_emb"))
-    ]
-    if rows:
-        return name, max(rows) - 1
-    if parameters[name].default is inspect.Parameter.empty:
-        return name, int(getattr(network, "num_classes", 0) or 0)
-    return None
-
-
-def _text_width(network: nn.Module, parameters: Mapping[str, inspect.Parameter]) -> int | None:
-    """Width of the text embedding that a diffusers model attends to."""
-    config = getattr(network, "config", None)
-    if TEXT not in parameters or not isinstance(config, Mapping):
-        return None
-    for key in ("encoder_hid_dim", "caption_channels", "cross_attention_dim"):
-        width = config.get(key)
-        if width is not None:
-            return int(width[0] if isinstance(width, (tuple, list)) else width)
-    return None
 
 
 def conversion(prediction: str, schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:

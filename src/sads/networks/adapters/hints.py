@@ -1,0 +1,118 @@
+"""What in a module's names, annotations and configuration speaks against what it is taken for."""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from torch import nn
+
+from .convention import Convention, arguments_of
+
+FLOW = {"flow", "flows", "flowmatch", "flowmatching", "rectified", "reflow", "velocity", "cfm"}
+FLOW_CLASSES = ("SD3Transformer2DModel", "FluxTransformer2DModel", "SiT")
+#: Ways to name a prediction: diffusers' `prediction_type`, `objective`, `parameterization`.
+STATED = {
+    **dict.fromkeys(("epsilon", "eps", "noise", "pred_noise", "pred_eps"), "eps"),
+    **dict.fromkeys(("v_prediction", "v", "pred_v"), "v"),
+    **dict.fromkeys(("sample", "x0", "pred_x0", "x_start", "pred_x_start"), "x0"),
+}
+STATED_BY = ("prediction_type", "objective", "parameterization")
+LEVELS = ("noise_labels", "noise_level", "noise_levels", "sigmas", "log_snr", "logsnr")
+UNIT = re.compile(r"(?:\[0(?:\.0*)?,\s*1(?:\.0*)?\]|between 0 and 1|from 0 to 1)")
+
+
+def hints_of(
+    network: nn.Module, how: Convention, prediction: str, name: str = ""
+) -> tuple[str, ...]:
+    """What speaks against the way a module is called, one sentence each."""
+    found = [*_flow(network, name), *_stated(network, prediction), *_time(network, how)]
+    return tuple(found)
+
+
+def _flow(network: nn.Module, name: str) -> Iterator[str]:
+    path, _, factory = name.partition(",")[0].rpartition(":")
+    own = (type(network).__name__, type(network).__module__, PurePath(path).stem, factory)
+    told = next((word for text in own for word in _words(text) if word in FLOW), None)
+    scheduler = _scheduler(_config(network))
+    if scheduler is not None and "flow" in scheduler.lower():
+        told = scheduler
+    if type(network).__name__ in FLOW_CLASSES:
+        told = type(network).__name__
+    if told is not None:
+        yield (
+            f"it looks like a flow-matching network (`{told}`), a path that is not known here: its "
+            "velocity is read as said before; wrap it in a factory that returns noise at these "
+            "timesteps"
+        )
+
+
+def _words(text: str) -> list[str]:
+    """The words of a name in any spelling.
+
+    >>> _words("RectifiedFlowNet"), _words("my_flow2d")
+    (['rectified', 'flow', 'net'], ['my', 'flow'])
+    """
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
+    return [part.lower() for part in parts if part.lower() != "d"]
+
+
+def _config(network: nn.Module) -> Mapping[str, Any]:
+    config = getattr(network, "config", None)
+    return config if isinstance(config, Mapping) else {}
+
+
+def _scheduler(config: Mapping[str, Any]) -> str | None:
+    """The class of scheduler that a configuration names."""
+    named = config.get("scheduler")
+    if isinstance(named, Mapping):
+        named = named.get("_class_name")
+    if isinstance(named, (tuple, list)) and named:  # library and class, as in an index of models
+        named = named[-1]
+    return named if isinstance(named, str) else None
+
+
+def _stated(network: nn.Module, prediction: str) -> Iterator[str]:
+    """What the module itself says that it predicts."""
+    config = _config(network)
+    for key in STATED_BY:
+        said = config.get(key, getattr(network, key, None))
+        if not isinstance(said, str):
+            continue
+        known = STATED.get(said.lower())
+        if known is not None and known != prediction:
+            yield f"it says {key} = {said}: write `prediction={known}` behind its name if so"
+        elif known is None and "flow" in said.lower():
+            yield f"it says {key} = {said}, which is not known here: wrap it to return noise"
+
+
+def _time(network: nn.Module, how: Convention) -> Iterator[str]:
+    """A time that is meant to be something else than a whole timestep."""
+    if how.sigma or how.time is None:
+        return
+    if how.time in LEVELS:
+        yield (
+            f"`{how.time}` sounds like a noise level, but gets whole timesteps: wrap it in its "
+            "preconditioning, `forward(x, sigma)`, if so"
+        )
+        return
+    argument = next((p for p in arguments_of(network) if p.name == how.time), None)
+    annotation = "" if argument is None else inspect.formatannotation(argument.annotation)
+    if re.search(r"\bfloat|\bFloat", annotation) and "int" not in annotation.lower():
+        yield (
+            f"`{how.time}` is annotated as {annotation}, but gets whole timesteps: divide by their "
+            "number in a factory that wraps it, if so"
+        )
+    elif _documented_as_unit(network, how.time):
+        yield (
+            f"its documentation has `{how.time}` between 0 and 1, but it gets whole timesteps: "
+            "divide by their number in a factory that wraps it, if so"
+        )
+
+
+def _documented_as_unit(network: nn.Module, time: str) -> bool:
+    """Whether a docstring says on one line that the time lies between 0 and 1."""
+    texts = (type(network).__doc__, type(network).forward.__doc__)
+    lines = [line for text in texts if text for line in text.splitlines()]
+    return any(re.search(rf"\b{time}\b", line) and UNIT.search(line) for line in lines)
