@@ -1,4 +1,4 @@
-"""Well-known score networks that are no U-Nets: transformers, residual networks, perceptrons."""
+"""Well-known score networks with blocks of their own: images, signals, tables, points."""
 
 import math
 
@@ -9,115 +9,127 @@ from torch import Tensor, nn
 from tests.doctor.blocks import Fourier, sinusoid
 
 
-def attend(qkv: Tensor, heads: int) -> Tensor:
-    """Attention of tokens (N, T, 3 W) to (N, T, W), written out."""
-    count, tokens, width = qkv.shape
-    split = qkv.view(count, tokens, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4)
-    query, key, value = split
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    mixed = scores.softmax(dim=-1) @ value
-    return mixed.transpose(1, 2).reshape(count, tokens, width // 3)
+class ScoreTutorial(nn.Module):
+    """The tutorial of score-based models: unpadded convolutions, output over the deviation."""
 
-
-def unpatched(z: Tensor, shape: tuple[int, int, int], patch: int) -> Tensor:
-    """Tokens (N, T, patch^2 C) to images (N, C, H, W)."""
-    channels, height, width = shape
-    z = z.view(len(z), height // patch, width // patch, patch, patch, channels)
-    return torch.einsum("nhwpqc->nchpwq", z).reshape(len(z), channels, height, width)
-
-
-class AdaLNBlock(nn.Module):
-    """DiT's block: six modulations of the condition, which start at zero."""
-
-    def __init__(self, width: int, heads: int):
+    def __init__(self, channels: int = 1):
         super().__init__()
-        self.heads = heads
-        self.norm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
-        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(
-            nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width)
+        self.embed = nn.Sequential(Fourier(32, 30.0), nn.Linear(32, 32))
+        widths = (8, 16, 32)
+        self.down = nn.ModuleList(
+            nn.Conv2d(a, b, 3, bias=False)
+            for a, b in zip((channels, *widths[:-1]), widths, strict=True)
         )
-        self.modulation = nn.Linear(width, 6 * width)
+        self.up = nn.ModuleList(
+            nn.ConvTranspose2d(a, b, 3, bias=False) for a, b in ((32, 16), (32, 8))
+        )
+        self.down_time = nn.ModuleList(nn.Linear(32, w) for w in widths)
+        self.up_time = nn.ModuleList(nn.Linear(32, w) for w in (16, 8))
+        self.down_norm = nn.ModuleList(nn.GroupNorm(4, w) for w in widths)
+        # As published the last norm has one channel a group, and removes what the time adds there.
+        self.up_norm = nn.ModuleList((nn.GroupNorm(8, 16), nn.GroupNorm(8, 8)))
+        self.head = nn.ConvTranspose2d(16, channels, 3)
 
-    def forward(self, h: Tensor, c: Tensor) -> Tensor:
-        shift, scale, gate, shift2, scale2, gate2 = self.modulation(F.silu(c))[:, None].chunk(6, -1)
-        h = h + gate * self.proj(attend(self.qkv(self.norm(h) * (1 + scale) + shift), self.heads))
-        return h + gate2 * self.mlp(self.norm(h) * (1 + scale2) + shift2)
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        time = (t.to(x.dtype) + 1) / 1000
+        c = F.silu(self.embed(time))
+        h, kept = x, []
+        for conv, shift, norm in zip(self.down, self.down_time, self.down_norm, strict=True):
+            h = F.silu(norm(conv(h) + shift(c)[:, :, None, None]))
+            kept.append(h)
+        kept.pop()
+        for conv, shift, norm in zip(self.up, self.up_time, self.up_norm, strict=True):
+            h = F.silu(norm(conv(h) + shift(c)[:, :, None, None]))
+            h = torch.cat([h, kept.pop()], dim=1)
+        deviation = ((25 ** (2 * time) - 1) / (2 * math.log(25))).sqrt()
+        return self.head(h) / deviation.view(-1, 1, 1, 1)
 
 
-class DiT(nn.Module):
-    """DiT with class labels and learned variance: modulations and last layer start at zero.
+class InstancePlus(nn.Module):
+    """NCSN's norm of each channel, which puts the channels' normalised means back.
 
-    SiT is the same network; it is called with times from 0 to 1.
+    With a number of noise levels its gains are a table with a row for each.
     """
 
-    patch, width = 2, 32
-
-    def __init__(self, shape: tuple[int, int, int] = (1, 8, 8), unit_time: bool = False):
+    def __init__(self, width: int, levels: int = 1):
         super().__init__()
-        self.shape, self.unit_time = shape, unit_time
-        channels, height, breadth = shape
-        w, tokens = self.width, (height // self.patch) * (breadth // self.patch)
-        self.embed = nn.Conv2d(channels, w, self.patch, stride=self.patch)
-        self.register_buffer("positions", sinusoid(torch.arange(tokens), w, torch.zeros(1)))
-        self.time = nn.Sequential(nn.Linear(w, w), nn.SiLU(), nn.Linear(w, w))
-        self.y_embedder = nn.Embedding(11, w)
-        self.blocks = nn.ModuleList(AdaLNBlock(w, 4) for _ in range(2))
-        self.norm = nn.LayerNorm(w, elementwise_affine=False, eps=1e-6)
-        self.modulation = nn.Linear(w, 2 * w)
-        self.final = nn.Linear(w, self.patch**2 * 2 * channels)
-        for layer in (*(b.modulation for b in self.blocks), self.modulation, self.final):
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        self.table = nn.Embedding(levels, 3 * width)
+        nn.init.normal_(self.table.weight[:, : 2 * width], 1.0, 0.02)
+        nn.init.zeros_(self.table.weight[:, 2 * width :])
 
-    def forward(self, x: Tensor, t: Tensor, y: Tensor) -> Tensor:
-        time = t.to(x.dtype) / 1000 if self.unit_time else t
-        h = self.embed(x).flatten(2).transpose(1, 2) + self.positions
-        c = self.time(sinusoid(time, self.width, x)) + self.y_embedder(y)
-        for block in self.blocks:
-            h = block(h, c)
-        shift, scale = self.modulation(F.silu(c))[:, None].chunk(2, -1)
-        channels, height, breadth = self.shape
-        z = self.final(self.norm(h) * (1 + scale) + shift)
-        return unpatched(z, (2 * channels, height, breadth), self.patch)
+    def forward(self, x: Tensor, level: Tensor) -> Tensor:
+        gain, alpha, shift = self.table(level)[:, :, None, None].chunk(3, dim=1)
+        means = x.mean(dim=(2, 3), keepdim=True)
+        spread = means.var(dim=1, keepdim=True)
+        back = (means - means.mean(dim=1, keepdim=True)) / (spread + 1e-5).sqrt()
+        return gain * (F.instance_norm(x) + alpha * back) + shift
 
 
-class UViT(nn.Module):
-    """U-ViT: the time is a token, long skips join early and late blocks, a convolution ends it."""
+class NCSN(nn.Module):
+    """Dilated convolutions with instance norms, whose gains the noise level chooses.
 
-    patch, width = 2, 32
+    In its second version it divides the output instead.
+    """
 
-    def __init__(self, shape: tuple[int, int, int] = (1, 8, 8)):
+    levels = 10
+
+    def __init__(self, channels: int = 1, width: int = 16, *, second: bool = False):
         super().__init__()
-        self.shape = shape
-        channels, height, breadth = shape
-        w, tokens = self.width, (height // self.patch) * (breadth // self.patch)
-        self.embed = nn.Conv2d(channels, w, self.patch, stride=self.patch)
-        self.positions = nn.Parameter(torch.zeros(1, tokens + 1, w))
+        self.second = second
+        levels = 1 if second else self.levels
+        self.stem = nn.Conv2d(channels, width, 3, padding=1)
+        self.norms = nn.ModuleList(InstancePlus(width, levels) for _ in range(4))
+        self.convs = nn.ModuleList(
+            nn.Conv2d(width, width, 3, padding=d, dilation=d) for d in (1, 1, 2)
+        )
+        self.head = nn.Conv2d(width, channels, 3, padding=1)
 
-        def block() -> nn.Module:
-            return nn.TransformerEncoderLayer(
-                w, 4, 4 * w, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        level = t * self.levels // 1000
+        rows = torch.zeros_like(level) if self.second else level
+        h = self.stem(x)
+        for norm, conv in zip(self.norms, self.convs, strict=False):
+            h = h + conv(F.elu(norm(h, rows)))
+        out = self.head(F.elu(self.norms[-1](h, rows)))
+        sigma = 0.01 * 100 ** (level.to(x.dtype) / (self.levels - 1))
+        return out / sigma.view(-1, 1, 1, 1) if self.second else out
+
+
+class Temporal(nn.Module):
+    """Diffuser's one-dimensional U-Net over trajectories: norms of eight groups and Mish."""
+
+    def __init__(self, channels: int = 2, width: int = 32):
+        super().__init__()
+        self.width = width
+        self.embed = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.Mish(), nn.Linear(4 * width, width)
+        )
+
+        def step(width_in: int, width_out: int) -> nn.Module:
+            return nn.Sequential(
+                nn.Conv1d(width_in, width_out, 5, padding=2), nn.GroupNorm(8, width_out), nn.Mish()
             )
 
-        self.early, self.middle, self.late = block(), block(), block()
-        self.join = nn.Linear(2 * w, w)
-        self.norm = nn.LayerNorm(w)
-        self.predict = nn.Linear(w, self.patch**2 * channels)
-        self.final = nn.Conv2d(channels, channels, 3, padding=1)
-        nn.init.trunc_normal_(self.positions, std=0.02)
-        for layer in self.modules():
-            if isinstance(layer, nn.Linear):
-                nn.init.trunc_normal_(layer.weight, std=0.02)
-                nn.init.zeros_(layer.bias)
+        widths = ((channels, width), (width, width), (2 * width, width))
+        self.before = nn.ModuleList(step(a, b) for a, b in widths)
+        self.after = nn.ModuleList(step(b, b) for _, b in widths)
+        self.skip = nn.ModuleList(
+            nn.Conv1d(a, b, 1) if a != b else nn.Identity() for a, b in widths
+        )
+        self.time = nn.ModuleList(nn.Linear(width, width) for _ in widths)
+        self.down = nn.Conv1d(width, width, 3, stride=2, padding=1)
+        self.up = nn.ConvTranspose1d(width, width, 4, stride=2, padding=1)
+        self.head = nn.Sequential(step(width, width), nn.Conv1d(width, channels, 1))
 
-    def forward(self, x: Tensor, timesteps: Tensor) -> Tensor:
-        patches = self.embed(x).flatten(2).transpose(1, 2)
-        time = sinusoid(timesteps, self.width, x)[:, None]
-        early = self.early(torch.cat([time, patches], dim=1) + self.positions)
-        h = self.middle(early)
-        h = self.late(self.join(torch.cat([h, early], dim=-1)))
-        return self.final(unpatched(self.predict(self.norm(h))[:, 1:], self.shape, self.patch))
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        c = F.mish(self.embed(sinusoid(t, self.width, x)))
+
+        def block(i: int, h: Tensor) -> Tensor:
+            return self.after[i](self.before[i](h) + self.time[i](c)[:, :, None]) + self.skip[i](h)
+
+        fine = block(0, x)
+        h = self.up(block(1, self.down(fine)))
+        return self.head(block(2, torch.cat([h, fine], dim=1)))
 
 
 class DiffWave(nn.Module):
@@ -151,7 +163,7 @@ class DiffWave(nn.Module):
 
 
 class CSDI(nn.Module):
-    """Transformers along time and along features by turns; the last weight is zero, its bias not."""
+    """Transformers along time and along features; the last weight is zero, its bias is not."""
 
     def __init__(self, channels: int = 1, width: int = 16):
         super().__init__()
@@ -192,9 +204,7 @@ class TabDDPM(nn.Module):
         super().__init__()
         self.width = width
         self.proj = nn.Linear(size, width)
-        self.time_embed = nn.Sequential(
-            nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width)
-        )
+        self.time_embed = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
         self.mlp = nn.Sequential(
             *(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(2))
         )

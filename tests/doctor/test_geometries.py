@@ -56,7 +56,7 @@ def test_null_space():
 
 
 def test_a_null_space_at_zero_alone_is_a_note():
-    """A DiT outputs LN(P) times its last weight at x = 0: few directions, but all of them elsewhere."""
+    """At x = 0 a DiT outputs LN(P) times its last weight: few directions, but all elsewhere."""
     dit = sads.network("dit-2,depth=1", shape=(1, 16, 16))
     (one,) = null_space(sads.estimate_geometry(dit, networks=24), admit(dit))
     assert (one.code, one.severity) == ("null-space", "note")

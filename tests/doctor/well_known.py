@@ -10,7 +10,7 @@ from pathlib import Path
 
 import sads
 from sads.networks import ScoreFamily
-from tests.doctor import other_nets, u_nets
+from tests.doctor import other_nets, transformers, u_nets
 
 UNET2D = {
     "_class_name": "UNet2DModel",
@@ -56,13 +56,13 @@ FACTORIES = {
     "ADM": (u_nets.ADM, GREY),
     "consistency model": (lambda: u_nets.Consistency(u_nets.ADM()), GREY),
     "denoising-diffusion-pytorch": (u_nets.Lucidrains, GREY),
-    "score tutorial": (u_nets.ScoreTutorial, GREY),
-    "NCSN": (u_nets.NCSN, GREY),
-    "NCSNv2": (lambda: u_nets.NCSN(second=True), GREY),
-    "Diffuser": (u_nets.Temporal, (2, 16)),
-    "DiT": (other_nets.DiT, GREY),
-    "SiT": (lambda: other_nets.DiT(unit_time=True), GREY),
-    "U-ViT": (other_nets.UViT, GREY),
+    "score tutorial": (other_nets.ScoreTutorial, GREY),
+    "NCSN": (other_nets.NCSN, GREY),
+    "NCSNv2": (lambda: other_nets.NCSN(second=True), GREY),
+    "Diffuser": (other_nets.Temporal, (2, 16)),
+    "DiT": (transformers.DiT, GREY),
+    "SiT": (lambda: transformers.DiT(unit_time=True), GREY),
+    "U-ViT": (transformers.UViT, GREY),
     "DiffWave": (other_nets.DiffWave, (1, 32)),
     "CSDI": (other_nets.CSDI, (1, 6, 8)),
     "TabDDPM": (other_nets.TabDDPM, (12,)),

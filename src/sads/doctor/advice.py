@@ -47,7 +47,7 @@ def on_time(module: nn.Module, stuck: tuple[str, ...]) -> str:
     """What makes a network see the time, from its own layers."""
     for name, norm in module.named_modules():
         if isinstance(norm, nn.GroupNorm) and 1 < norm.num_groups == norm.num_channels:
-            groups = max(1, norm.num_channels // 4)
+            groups = _groups_of_four(norm.num_channels)
             fewer = f"groups={groups}" if "groups" in fields_of(module) else f"{groups} groups"
             return (
                 f"{name} has {norm.num_groups} groups for {norm.num_channels} channels, so it "
@@ -57,6 +57,11 @@ def on_time(module: nn.Module, stuck: tuple[str, ...]) -> str:
     if stuck:
         return on_zeros_in_a_row(stuck)
     return "check that forward uses t, and that no norm removes what the time embedding adds"
+
+
+def _groups_of_four(channels: int) -> int:
+    """The largest number of equal groups of at least four channels, or one group."""
+    return next((n for n in range(channels // 4, 1, -1) if channels % n == 0), 1)
 
 
 def on_flips(module: nn.Module) -> str:
@@ -83,9 +88,7 @@ def _is_patching(layer: nn.Module) -> bool:
 
 def on_padding(module: nn.Module) -> str:
     """What tells the directions of padding from those of filters."""
-    said = (
-        "compare with the probes gaussian:1 or forward:DATA before trusting fine differences"
-    )
+    said = "compare with the probes gaussian:1 or forward:DATA before trusting fine differences"
     if isinstance(module, ScoreNetwork):
         return said
     return said + "; another padding_mode of the convolutions changes these directions"

@@ -1,11 +1,11 @@
 """Where training can take a network: a few real steps of Adam, and at random from there.
 
 What holds at the start need not hold after training, and how far a parameter moves has nothing to
-do with its size: Adam moves one that starts at 1e-10 by the learning rate, and never moves one whose
-gradient is zero, behind two zero layers in a row for example. So steps of Adam on the denoising
-loss are taken until none brings a gradient to a parameter that had none before (a zero layer lets
-one through after its own first step). The parameters that had one are then moved on at random, by
-half their own size or half the usual size of such a layer, whichever is larger.
+do with its size: Adam moves one that starts at 1e-10 by the learning rate, and never moves one
+whose gradient is zero, as behind two zero layers in a row. So steps of Adam on the denoising loss
+are taken until none brings a gradient to a parameter that had none before (a zero layer lets one
+through after its own first step). The parameters that had one are then moved on at random, by half
+their own size or half the usual size of such a layer, whichever is larger.
 
 The output is an analytic function of the parameters, piecewise at least. So if it does not depend
 on something at such a point, it does so nowhere that training can reach, but for a coincidence.
