@@ -22,8 +22,8 @@ from ..networks.casting import cast
 from ..networks.zero import Silence, redrawing, silence_of, zero_layers
 from .moving import Steps, move_on, take_steps
 
-INPUTS = 4
-MOVED = "after steps of Adam and with what they move moved further"
+INPUTS, FEW = 4, 2  # Gaussian inputs, and as many as exact answers need
+MOVED = "with every parameter that Adam moves moved at random"
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4}
 
 
@@ -102,7 +102,7 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
     start, moved = (one.member(seed).eval() for one in (family, as_made))
     start.requires_grad_(False)
     start, moved, x = _in_double_precision(start, moved, x)
-    steps = take_steps(moved, x, family.schedule, seed)
+    steps = take_steps(moved, x[:FEW], family.schedule, seed)
     stuck = zero_layers(_inside(moved))
     move_on(moved, steps.moved or {n for n, _ in moved.named_parameters()}, seed)
     moved.requires_grad_(False)
