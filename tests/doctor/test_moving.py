@@ -12,6 +12,7 @@ from sads.doctor.responses import RESPONSES
 from sads.networks import ScoreFamily
 from sads.schedule import Schedule
 from tests.doctor.patients import SHAPE, family
+from tests.doctor.u_nets import CheckpointedADM
 from tests.networks.zoo import AdaLNZero, Conv, Gained, TwoInARow
 
 SHAPE_OF_TWO = (2, 6, 6)
@@ -67,6 +68,13 @@ def test_zero_layers_in_turn_let_every_parameter_move(make, shape):
     steps = take_steps(network, inputs(shape), Schedule(), 0)
     assert steps.moved == {n for n, _ in network.named_parameters()}
     assert steps.taken < MOST
+
+
+def test_guided_diffusions_own_checkpoints_are_stepped_through():
+    network = CheckpointedADM().double()
+    steps = take_steps(network, inputs((1, 8, 8)), Schedule(), 0)
+    assert not steps.failure
+    assert steps.moved == {n for n, _ in network.named_parameters()}
 
 
 def test_parameters_that_start_tiny_are_moved_like_others():

@@ -7,7 +7,14 @@ from torch import Tensor, nn
 import sads
 from sads.doctor import diagnose
 from sads.networks import ScoreFamily
-from tests.doctor.well_known import CONFIGURATIONS, DEFECTIVE, FACTORIES, defective, well_known
+from tests.doctor.well_known import (
+    CONFIGURATIONS,
+    DEFECTIVE,
+    FACTORIES,
+    SILENT,
+    defective,
+    well_known,
+)
 
 NAMES = [*FACTORIES, *CONFIGURATIONS]
 
@@ -19,7 +26,9 @@ def said_of(family: ScoreFamily) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_above_a_note_is_said_of_a_well_known_network(name, tmp_path):
-    assert set(said_of(well_known(name, tmp_path)).values()) <= {"note"}
+    said = said_of(well_known(name, tmp_path))
+    assert set(said.values()) <= {"note"}
+    assert ("zero-output" in said) == (name in SILENT)
 
 
 @pytest.mark.parametrize("defect", DEFECTIVE)

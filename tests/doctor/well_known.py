@@ -70,6 +70,9 @@ FACTORIES = {
 }
 
 
+# Those that output nothing of their own at the start.
+SILENT = ("EDM2", "ADM", "consistency model", "DiT", "SiT", "DiffWave", "CSDI")
+
 # Plain modules with a defect that no training mends, and what must be said of them.
 DEFECTIVE = {
     "no time": {"time-blind": "warning"},

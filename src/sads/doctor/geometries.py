@@ -17,6 +17,7 @@ from scipy.fft import dctn
 from ..comparison import compare
 from ..directions.symmetry import VETO_LEVEL, reflections, symmetry_p_value
 from ..geometry import Geometry
+from ..randomness import stream
 from . import advice
 from .finding import Finding
 from .patient import MOVED, Patient
@@ -119,7 +120,8 @@ def low_frequency_share(geometry: Geometry, seed: int = 0) -> float:
     """The part of tr G on the lowest tenth of the frequencies."""
     values, vectors = np.linalg.eigh(geometry.factor)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    noise = np.random.default_rng(seed).standard_normal((DRAWS, geometry.structure.size))
+    generator = stream(seed, "share of the low frequencies")
+    noise = generator.standard_normal((DRAWS, geometry.structure.size))
     drawn = geometry.structure.apply(root, noise).reshape(DRAWS, *geometry.shape)
     spectra = np.asarray(dctn(drawn, axes=range(2, drawn.ndim), norm="ortho"))
     energy = np.square(spectra).mean(axis=(0, 1))

@@ -101,7 +101,7 @@ def _adam(
 @torch.no_grad()
 def move_on(network: nn.Module, names: Set[str], seed: int) -> None:
     """Add noise to the named parameters, as far as a long training could take them."""
-    generator = torch_stream(seed, "parameters moved at random")
+    generator = torch_stream(seed, "how an examination moves parameters")
     for name, parameter in network.named_parameters():
         if name in names:
             usual = 1 / math.sqrt(math.prod(parameter.shape[1:]))

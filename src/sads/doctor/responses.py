@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..randomness import torch_stream
 from . import advice
 from .advice import listed
 from .finding import Finding
@@ -35,9 +36,7 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
     if patient.silence is None:
         return
     blamed = patient.silence.layers or patient.silence.zeros
-    evidence = (
-        f"the output does not depend on the parameters; zero at the start: {listed(blamed)}; "
-    )
+    evidence = f"no weight has a part in the output; zero at the start: {listed(blamed)}; "
     if patient.steps.failure:
         yield Finding(
             "zero-output",
@@ -51,8 +50,9 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
         "zero-output",
         "note",
         evidence + f"{patient.steps.taken} steps of Adam wake it",
-        "usual, and harmless to training. But G is zero and has no directions. What follows is "
-        "about the network with these redrawn: the limit that its first training steps approach.",
+        "usual, and harmless to training. But G is zero, or that of a bias, and says nothing about "
+        "the network. What follows is about the network with these redrawn: the limit that its "
+        "first training steps approach.",
         advice.on_zero_output(patient.module),
     )
 
@@ -107,7 +107,8 @@ def constant_blind(patient: Patient) -> Iterator[Finding]:
     """A normalisation removes the image's mean or its amplitude, wherever training takes it."""
     x, t = patient.x, patient.middle
     base = patient.run(patient.moved, x, t)
-    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(1)).to(x)
+    generator = torch_stream(0, "a usual change of the input")
+    noise = torch.randn(x.shape, generator=generator).to(x)
 
     def response(step: Tensor) -> float:
         half = 0.5 * step / step.norm() * x.norm()
