@@ -1,7 +1,7 @@
 """The network under examination: as it starts, and where training can take it.
 
 What holds at the start need not hold after training. So blindness is asked of two networks: one as
-the factory makes it, and one that was trained for a few steps and moved on at random (`moving`).
+the factory makes it, and one that was trained for a few steps and moved on at random (`steps`).
 Both are evaluated in float64, where "does not depend on" means below 1e-9; in float32, where a
 module fixes its precision, below 1e-4.
 """
@@ -21,7 +21,7 @@ from ..networks.adapters.calls import Adapted
 from ..networks.casting import cast
 from ..networks.zero import Silence, redrawing, silence_of, zero_layers
 from ..randomness import stream, torch_stream
-from .moving import Steps, move_on, take_steps
+from .steps import Steps, move_on, take_steps
 
 INPUTS, FEW = 4, 2  # Gaussian inputs, and as many as exact answers need
 MOVED = "with every parameter that Adam moves moved at random"

@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
-from sads.doctor.moving import FEWEST, MOST, move_on, take_steps
 from sads.doctor.patient import admit
 from sads.doctor.responses import RESPONSES
+from sads.doctor.steps import FEWEST, MOST, move_on, take_steps
 from sads.networks import ScoreFamily
 from sads.schedule import Schedule
 from tests.doctor.patients import SHAPE, family
