@@ -87,24 +87,7 @@ class SongUNet(UNet):
 class Preconditioned(nn.Module):
     """EDM's wrapper: the denoised image at noise level sigma."""
 
-    sigma_data = 0.5
-
-    def __init__(self, model: nn.Module):
-        super().__init__()
-        self.model = model
-
-    def forward(self, x: Tensor, sigma: Tensor) -> Tensor:
-        sigma = sigma.to(x.dtype).view(-1, 1, 1, 1)
-        total = sigma**2 + self.sigma_data**2
-        noise = sigma.flatten().log() / 4
-        inner = self.model(x / total.sqrt(), 1000 * noise)
-        return self.sigma_data**2 / total * x + sigma * self.sigma_data / total.sqrt() * inner
-
-
-class Consistency(nn.Module):
-    """A consistency model: the identity at the smallest noise level, by construction."""
-
-    sigma_data, smallest = 0.5, 0.002
+    sigma_data, smallest = 0.5, 0.0
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -114,9 +97,15 @@ class Consistency(nn.Module):
         sigma = sigma.to(x.dtype).view(-1, 1, 1, 1)
         total = sigma**2 + self.sigma_data**2
         above = sigma - self.smallest
-        inner = self.model(x / total.sqrt(), 250 * (sigma.flatten() + 1e-44).log())
+        inner = self.model(x / total.sqrt(), 250 * sigma.flatten().log())
         skip = self.sigma_data**2 / (above**2 + self.sigma_data**2)
         return skip * x + above * self.sigma_data / total.sqrt() * inner
+
+
+class Consistency(Preconditioned):
+    """A consistency model: the identity at the smallest noise level, by construction."""
+
+    smallest = 0.002
 
 
 class ADM(UNet):
