@@ -9,9 +9,10 @@ from torch import nn
 
 import sads
 from sads.doctor.patient import admit
-from sads.doctor.responses import RESPONSES, padding_only, time_blind
+from sads.doctor.responses import RESPONSES, padding_only, time_blind, zero_output
 from sads.doctor.saturation import most_saturated
 from tests.doctor.patients import family
+from tests.zoo import PATTERNS
 
 
 def codes(defect: str) -> set[str]:
@@ -65,6 +66,26 @@ def test_the_layer_that_zeroes_the_output_is_named():
     assert "head" in found.evidence
     assert found.severity == "note"
     assert "--zero-output last" in found.suggestion
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [("zero weight, random bias", "head"), ("zero gain before the last layer", "gamma")],
+)
+def test_an_output_of_nothing_but_biases_is_a_zero_output(name, layer):
+    (pattern,) = [p for p in PATTERNS if p.name == name]
+    (found, *_) = list(zero_output(admit(pattern.family)))
+    assert found.code == "zero-output"
+    assert f"only biases reach the output, no weight does; zero at the start: {layer}" in (
+        found.evidence
+    )
+
+
+def test_a_checkpoint_function_of_one_s_own_is_examined():
+    (pattern,) = [p for p in PATTERNS if p.name == "checkpointed, zero output"]
+    patient = admit(pattern.family)
+    assert patient.silence is not None
+    assert patient.silence.layers == ("head",)
 
 
 @pytest.mark.parametrize("name", ["iddpm-16", "iddpm-mnist", "iddpm-celeba", "iddpm-cifar10"])

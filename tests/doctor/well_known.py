@@ -54,6 +54,7 @@ FACTORIES = {
     "EDM SongUNet, bare": (lambda: u_nets.SongUNet(3), COLOUR),
     "EDM2": (u_nets.EDM2, GREY),
     "ADM": (u_nets.ADM, GREY),
+    "ADM, checkpointed": (u_nets.CheckpointedADM, GREY),
     "consistency model": (lambda: u_nets.Consistency(u_nets.ADM()), GREY),
     "denoising-diffusion-pytorch": (u_nets.Lucidrains, GREY),
     "score tutorial": (other_nets.ScoreTutorial, GREY),
@@ -71,7 +72,7 @@ FACTORIES = {
 
 
 # Those that output nothing of their own at the start.
-SILENT = ("EDM2", "ADM", "consistency model", "DiT", "SiT", "DiffWave", "CSDI")
+SILENT = ("EDM2", "ADM", "ADM, checkpointed", "consistency model", "DiT", "SiT", "DiffWave", "CSDI")
 
 # Plain modules with a defect that no training mends, and what must be said of them.
 DEFECTIVE = {

@@ -36,7 +36,12 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
     if patient.silence is None:
         return
     blamed = patient.silence.layers or patient.silence.zeros
-    evidence = f"no weight has a part in the output; zero at the start: {listed(blamed)}; "
+    what = "the output does not depend on the parameters"
+    geometry = "G is zero and has no directions"
+    if patient.silence.biased:
+        what = "only biases reach the output, no weight does"
+        geometry = "G is that of the biases and says nothing about the network"
+    evidence = f"{what}; zero at the start: {listed(blamed)}; "
     if patient.steps.failure:
         yield Finding(
             "zero-output",
@@ -50,9 +55,8 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
         "zero-output",
         "note",
         evidence + f"{patient.steps.taken} steps of Adam wake it",
-        "usual, and harmless to training. But G is zero, or that of a bias, and says nothing about "
-        "the network. What follows is about the network with these redrawn: the limit that its "
-        "first training steps approach.",
+        f"usual, and harmless to training. But {geometry}. What follows is about the network with "
+        "these redrawn: the limit that its first training steps approach.",
         advice.on_zero_output(patient.module),
     )
 
