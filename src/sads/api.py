@@ -146,9 +146,8 @@ def diagnose(
         on_stage: called with what is done next.
     """
     family = network(source, shape=shape)
-    return _doctor.diagnose(
-        family, networks=networks or _doctor.NETWORKS, seed=seed, on_stage=on_stage
-    )
+    networks = _doctor.NETWORKS if networks is None else networks
+    return _doctor.diagnose(family, networks=networks, seed=seed, on_stage=on_stage)
 
 
 def train(

@@ -1,6 +1,7 @@
 """The doctor on the command line."""
 
 import json
+from contextlib import contextmanager
 
 import pytest
 
@@ -75,3 +76,45 @@ def test_unknown_networks_are_one_line(sads):
     code, out, err = sads("doctor", "iddpm-17")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
+
+
+SMALL = ("doctor", "mlp,width=16", "--shape", "1x4x4")
+
+
+@pytest.mark.parametrize("networks", ["0", "-5", "11"])
+def test_too_few_networks_are_refused(sads, networks):
+    code, out, err = sads(*SMALL, "--networks", networks)
+    assert (code, out) == (2, "")
+    assert err == f"sads: error: the doctor needs at least 12 networks, got {networks}\n"
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**63), str(10**30)])
+def test_a_seed_out_of_range_is_one_line(sads, seed):
+    code, out, err = sads(*SMALL, "--networks", "12", "--seed", seed)
+    assert (code, out) == (2, "")
+    assert err == f"sads: error: a seed is a whole number from 0 to 2^63 - 1, got {seed}\n"
+
+
+def test_the_largest_seed_is_one(sads):
+    code, _, err = sads(*SMALL, "--networks", "12", "--seed", str(2**63 - 1))
+    assert (code, err) == (0, "")
+
+
+def test_stages_are_shown(sads, monkeypatch):
+    shown = []
+
+    @contextmanager
+    def waiting(title):
+        shown.append(title)
+        yield shown.append
+
+    monkeypatch.setattr("sads.cli.progress.waiting", waiting)
+    code, _, _ = sads(*SMALL, "--networks", "12")
+    assert code == 0
+    assert shown == [
+        "examining mlp,width=16",
+        "a few steps of training",
+        "geometry at gaussian:1",
+        "geometry at zero",
+        "spectra",
+    ]

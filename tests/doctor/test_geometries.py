@@ -15,9 +15,11 @@ from sads.doctor.geometries import (
     ill_conditioned,
     low_frequency_heavy,
     low_frequency_share,
+    null_share,
     null_space,
     probe_sensitive,
 )
+from sads.doctor.patient import admit
 from sads.errors import NetworkError
 from sads.networks import ScoreFamily
 from tests.alignment.geometries import geometry_with
@@ -29,24 +31,44 @@ def geometry(defect: str = "", probe: str = "zero", networks: int = 192):
     return sads.estimate_geometry(family(defect), probe=probe, networks=networks)
 
 
+@cache
+def patient(defect: str = ""):
+    return admit(family(defect))
+
+
 def found(check, *geometries) -> list[str]:
     return [f.code for f in check(*geometries)]
 
 
 def test_flips():
-    assert found(asymmetric, geometry("lopsided")) == ["asymmetric"]
-    assert found(asymmetric, geometry()) == []
-    assert found(asymmetric, sads.estimate_geometry("iddpm-16", networks=480)) == ["asymmetric"]
-    area = sads.estimate_geometry("iddpm-16,resampling=area", networks=480)
-    assert found(asymmetric, area) == []
+    assert found(asymmetric, geometry("lopsided"), patient("lopsided")) == ["asymmetric"]
+    assert found(asymmetric, geometry(), patient()) == []
+    for name, codes in (("iddpm-16", ["asymmetric"]), ("iddpm-16,resampling=area", [])):
+        unet = sads.estimate_geometry(name, networks=480)
+        assert found(asymmetric, unet, admit(sads.network(name))) == codes
 
 
 def test_null_space():
-    narrow = geometry("narrow")
-    (one,) = null_space(narrow)
-    assert one.code == "null-space"
+    (one,) = null_space(geometry("narrow"), patient("narrow"))
+    assert (one.code, one.severity) == ("null-space", "warning")
     assert one.evidence.startswith("60 of 64")
-    assert found(null_space, geometry()) == []
+    assert found(null_space, geometry(), patient()) == []
+
+
+def test_a_null_space_at_zero_alone_is_a_note():
+    """At x = 0 a DiT outputs LN(P) times its last weight: few directions, but all elsewhere."""
+    dit = sads.network("dit-2,depth=1", shape=(1, 16, 16))
+    (one,) = null_space(sads.estimate_geometry(dit, networks=24), admit(dit))
+    assert (one.code, one.severity) == ("null-space", "note")
+
+
+def test_the_share_of_outputs_in_a_null_space():
+    """Against the projection written out with whole eigenvectors."""
+    narrow = geometry("narrow")
+    outputs = np.random.default_rng(0).standard_normal((3, *SHAPE))
+    null = narrow.spectrum().eigenvectors[:, 4:]
+    expected = np.square(outputs.reshape(3, -1) @ null).sum() / np.square(outputs).sum()
+    assert null_share(narrow, outputs) == pytest.approx(expected)
 
 
 def test_low_frequencies():
@@ -105,7 +127,7 @@ def test_rounding_at_the_probe():
 
 def test_all_together_most_severe_first():
     one = diagnose(family("zero head"), networks=120)
-    assert one.findings[0].code == "zero-output"
+    assert [f.severity for f in one.findings if f.code == "zero-output"] == ["note"]
     order = [("error", "warning", "note").index(f.severity) for f in one.findings]
     assert order == sorted(order)
     assert all(f.evidence and f.meaning and f.suggestion for f in one.findings)

@@ -33,6 +33,6 @@ def doctor(
     from ..doctor.words import sentences
     from .progress import waiting
 
-    with waiting(f"examining {network}"):
-        found = api.diagnose(network, shape=shape, networks=networks, seed=seed)
+    with waiting(f"examining {network}") as tell:
+        found = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
     print(jsonlib.dumps(asdict(found)) if json else "\n".join(sentences(found)))

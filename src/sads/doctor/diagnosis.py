@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..directions import FOLDS
-from ..errors import NetworkError
+from ..errors import InputError, NetworkError
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
+from ..randomness import checked_seed
 from .finding import SEVERITIES, Finding
 from .geometries import (
     asymmetric,
@@ -60,10 +61,14 @@ def diagnose(
         on_stage: called with what is done next.
 
     Raises:
+        InputError: for fewer networks than a geometry needs, or a seed that is none.
         NetworkError: if the networks cannot be evaluated.
     """
     tell = on_stage or (lambda stage: None)
-    tell("single networks")
+    seed = checked_seed(seed)
+    if networks < FOLDS:
+        raise InputError(f"the doctor needs at least {FOLDS} networks, got {networks}")
+    tell("a few steps of training")
     patient = admit(family, seed)
     findings = [found for check in RESPONSES for found in check(patient)]
 
@@ -71,7 +76,7 @@ def diagnose(
         tell(f"geometry at {probe.describe()}")
         return estimate_geometry(
             patient.family,
-            networks=max(networks, FOLDS),
+            networks=networks,
             probe=probe,
             seed=seed,
             zero_output="last",
@@ -85,8 +90,8 @@ def diagnose(
         skipped.append(f"everything at x = 0, probe-sensitive: {error}")
         zero = gaussian
     tell("spectra")
-    for check in (ill_conditioned, null_space, low_frequency_heavy, asymmetric):
-        findings += check(zero)
+    findings += [*ill_conditioned(zero), *low_frequency_heavy(zero)]
+    findings += [*null_space(zero, patient), *asymmetric(zero, patient)]
     if zero.whitened_error is None or gaussian.whitened_error is None:
         needed = -(-zero.structure.rows // zero.plan.readout.rank)
         skipped.append(f"probe-sensitive: it takes at least {needed:,} networks")

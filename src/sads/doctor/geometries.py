@@ -18,10 +18,13 @@ from ..comparison import compare
 from ..directions.symmetry import VETO_LEVEL, reflections, symmetry_p_value
 from ..geometry import Geometry
 from ..randomness import stream
+from . import advice
 from .finding import Finding
+from .patient import MOVED, Patient
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
+ABSENT = 1e-3  # of the energy that white noise has in a subspace
 VISIBLE = 0.01  # of G, in Frobenius norm
 SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
 
@@ -33,13 +36,12 @@ def ill_conditioned(zero: Geometry) -> Iterator[Finding]:
         return
     yield Finding(
         "ill-conditioned-probe",
-        "warning",
+        "note",
         f"float32 and float64 give geometries that differ by {precision.difference:.2g} at x = 0 "
         f"({precision.networks} networks; {precision.allowed:.2g} would be harmless)",
         "at x = 0 a normalisation divides by a variance of nearly zero and multiplies rounding; "
-        "float32 results there are noise",
-        "sads computes in float64 here by itself; use --probe gaussian:1 for quick looks, or a "
-        "larger eps in the first norms",
+        "float32 results there are noise. Training does not look there.",
+        "nothing to mend: sads computes in float64 here by itself; the probe gaussian:1 is quicker",
     )
 
 
@@ -53,22 +55,48 @@ def probe_sensitive(zero: Geometry, gaussian: Geometry) -> Iterator[Finding]:
             f"the geometries at x = 0 and at Gaussian x differ by {found.shape_distance:.2g} ± "
             f"{found.shape_distance_error:.1g} for each direction (p = {found.shape_p_value:.2g})",
             "which directions are preferred depends on where the network is looked at",
-            "decide with --probe forward:DATA, which looks where training does",
+            "decide with the probe forward:DATA, which looks where training does",
         )
 
 
-def null_space(zero: Geometry) -> Iterator[Finding]:
-    """Directions that no network of the family can produce at the start."""
+def null_space(zero: Geometry, patient: Patient) -> Iterator[Finding]:
+    """Directions that no network of the family produces at x = 0, or none anywhere."""
     null = sum(band.width for band in zero.spectrum().bands if band.null)
-    if null:
+    if not null:
+        return
+    size = zero.structure.size
+    evidence = f"{null} of {size} directions have eigenvalue zero at x = 0"
+    output = patient.run(patient.moved, patient.x, patient.middle)
+    share = null_share(zero, output.double().numpy())
+    if share < ABSENT * null / size:
         yield Finding(
             "null-space",
             "warning",
-            f"{null} of {zero.structure.size} directions have eigenvalue zero at x = 0",
-            "at the start the network outputs nothing along them, whatever its parameters",
-            "expected of a DiT at x = 0 (its positions span few directions); elsewhere look for a "
-            "bottleneck narrower than the image",
+            f"{evidence}; at Gaussian x, {MOVED}, they have {share:.1g} of the output's energy",
+            "the network outputs nothing along them, whatever its parameters, and cannot learn to",
+            "look for a bottleneck narrower than the image that no connection goes around",
         )
+        return
+    yield Finding(
+        "null-space",
+        "note",
+        f"{evidence}; at Gaussian x, {MOVED}, they have {share:.2g} of the output's energy",
+        "no network outputs anything along them at x = 0 at the start; elsewhere networks do",
+        "nothing to mend; the geometry at the probe gaussian:1 or forward:DATA has these "
+        "directions too",
+    )
+
+
+def null_share(zero: Geometry, output: Float[np.ndarray, "N ..."]) -> float:
+    """The part of the energy of outputs that lies in the null space of a geometry."""
+    spectrum, structure = zero.spectrum(), zero.structure
+    null = np.zeros(structure.size, dtype=bool)
+    for band in spectrum.bands:
+        null[band.first : band.last + 1] = band.null
+    vectors = spectrum.factor_vectors[:, null[:: structure.copies]]
+    rows = output.reshape(len(output), -1)[:, structure.entries]
+    inside = np.einsum("nam,ak->nkm", rows, vectors)
+    return float(np.square(inside).sum() / np.square(rows).sum())
 
 
 def low_frequency_heavy(zero: Geometry) -> Iterator[Finding]:
@@ -108,7 +136,7 @@ def _frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:
     return np.sqrt(sum(axis**2 for axis in axes))
 
 
-def asymmetric(zero: Geometry) -> Iterator[Finding]:
+def asymmetric(zero: Geometry, patient: Patient) -> Iterator[Finding]:
     """Flipping the image changes the geometry."""
     worst, level = 0.0, 1.0
     for reflection in reflections(zero.structure, "flip"):
@@ -124,6 +152,5 @@ def asymmetric(zero: Geometry) -> Iterator[Finding]:
             "note",
             f"flipping the image changes G by {worst:.1%} ({told})",
             "left and right, or up and down, are not alike to the network before it has seen data",
-            "strided convolutions on even sizes do this: use resampling=area, or average pooling "
-            "after a convolution without stride",
+            advice.on_flips(patient.module),
         )

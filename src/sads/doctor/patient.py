@@ -1,12 +1,11 @@
-"""The network under examination: as it starts, and with every parameter moved.
+"""The network under examination: as it starts, and where training can take it.
 
 What holds at the start need not hold after training. So blindness is asked of two networks: one as
-the factory makes it, and the same with noise on every parameter, zero ones included. Both are
-evaluated in float64, where "does not depend on" means below 1e-9; in float32, where a module fixes
-its precision, below 1e-4.
+the factory makes it, and one that was trained for a few steps and moved on at random (`steps`).
+Both are evaluated in float64, where "does not depend on" means below 1e-9; in float32, where a
+module fixes its precision, below 1e-4.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,10 +20,12 @@ from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
 from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
-from ..networks.zero import Silence, is_mute, redrawing, silence_of
+from ..networks.zero import Silence, is_mute, redrawing, silence_of, zero_layers
 from ..randomness import stream, torch_stream
+from .steps import Steps, move_on, take_steps
 
-INPUTS = 4
+INPUTS, FEW = 4, 2  # Gaussian inputs, and as many as exact answers need
+MOVED = "with every parameter that Adam moves moved at random"
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4}
 
 
@@ -35,8 +36,10 @@ class Patient:
     Attributes:
         family: the architecture; if its output is silent, with the layers to blame redrawn.
         silence: what zeroes its output; None if nothing does.
-        start: one network as it starts.
-        moved: the same with every parameter moved.
+        start: one network as it starts, redrawn likewise.
+        moved: one that was trained for a few steps from where the factory starts it, and moved on.
+        steps: what these steps did.
+        stuck: layers that start at zero and that training does not move.
         x: Gaussian inputs, shape (INPUTS, *shape).
     """
 
@@ -44,6 +47,8 @@ class Patient:
     silence: Silence | None
     start: nn.Module
     moved: nn.Module
+    steps: Steps
+    stuck: tuple[str, ...]
     x: Float[Tensor, "N ..."]
 
     @property
@@ -54,20 +59,24 @@ class Patient:
     @property
     def module(self) -> nn.Module:
         """The module inside, whose layers can be named."""
-        return self.start.network if isinstance(self.start, Adapted) else self.start
+        return _inside(self.start)
 
     def run(
         self, network: nn.Module, x: Float[Tensor, "N ..."], timestep: int
     ) -> Float[Tensor, "N ..."]:
-        """What a network itself outputs at one timestep, before conversion to noise."""
+        """What a network itself outputs for x at one timestep.
+
+        A module that takes sigma or returns something else than noise is called through the scales
+        of its convention. They are undone here, on both sides: they depend on the time where the
+        module may not.
+        """
         t = torch.full((len(x),), timestep)
+        buffers = network.named_buffers(recurse=False) if isinstance(network, Adapted) else ()
+        tables = {name: float(table[timestep]) for name, table in buffers}
+        x = x / tables.get("input_scale", 1.0)
         with torch.inference_mode():
             noise = network(x.clone(), t)
-        if not isinstance(network, Adapted):
-            return noise
-        tables = dict(network.named_buffers(recurse=False))
-        constant, scale = (float(tables[name][timestep]) for name in ("constant", "scale"))
-        return (noise - constant * x) / scale
+        return (noise - tables.get("constant", 0.0) * x) / tables.get("scale", 1.0)
 
     @property
     def middle(self) -> int:
@@ -83,8 +92,8 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
     """
     probe = Gaussian(1.0)
     x = torch.randn(INPUTS, *family.shape, generator=torch_stream(seed, "inputs of an examination"))
+    as_made, silence = family, None
     first = family.member(seed).eval()
-    silence = None
     middle = torch.tensor([family.schedule.steps // 2])
     if _is_silent(family, first, x, seed) or is_mute(first, x[:1], middle):
         silence = silence_of(first, x[:1], middle)
@@ -93,17 +102,28 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
         family = replace(family, factory=redrawing(family.factory, names))
     family = check_family(family, probe, seed, "last").members.family
     # Made twice and not copied: some modules refuse that.
-    start, moved = (family.member(seed).eval().requires_grad_(False) for _ in range(2))
-    perturb(moved, seed)
+    start, moved = (one.member(seed).eval() for one in (family, as_made))
+    start.requires_grad_(False)
+    start, moved, x = _in_double_precision(start, moved, x)
+    steps = take_steps(moved, x[:FEW], family.schedule, seed)
+    stuck = zero_layers(_inside(moved))
+    move_on(moved, steps.moved or {n for n, _ in moved.named_parameters()}, seed)
+    moved.requires_grad_(False)
+    return Patient(family, silence, start, moved, steps, stuck, x)
+
+
+def _in_double_precision(
+    start: nn.Module, moved: nn.Module, x: Tensor
+) -> tuple[nn.Module, nn.Module, Tensor]:
+    """Networks and inputs in float64, or in float32 where modules fix their precision inside."""
     try:
         start, moved = (cast(network, torch.float64) for network in (start, moved))
-        x = x.double()
         with torch.inference_mode():
-            start(x[:1].clone(), torch.zeros(1, dtype=torch.int64))
-    except (RuntimeError, TypeError):  # some modules fix their precision inside
+            start(x[:1].double(), torch.zeros(1, dtype=torch.int64))
+        return start, moved, x.double()
+    except (RuntimeError, TypeError):
         start, moved = (cast(network, torch.float32) for network in (start, moved))
-        x = x.float()
-    return Patient(family, silence, start, moved, x)
+        return start, moved, x.float()
 
 
 def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> bool:
@@ -119,16 +139,8 @@ def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> b
         raise NetworkError(why_not_called(first, x[:1], error)) from error
 
 
-@torch.no_grad()
-def perturb(network: nn.Module, seed: int) -> None:
-    """Add noise to every parameter, half as large as the parameters themselves."""
-    generator = torch_stream(seed, "how an examination moves parameters")
-    for parameter in network.parameters():
-        size = float(parameter.abs().double().square().mean().sqrt())
-        fan = math.prod(parameter.shape[1:])
-        step = 0.5 * (size or 1 / math.sqrt(fan))
-        noise = torch.randn(parameter.shape, generator=generator)
-        parameter += step * noise.to(parameter)
+def _inside(network: nn.Module) -> nn.Module:
+    return network.network if isinstance(network, Adapted) else network
 
 
 def relative(difference: Tensor, scale: Tensor) -> float:

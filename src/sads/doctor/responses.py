@@ -8,12 +8,27 @@ import torch
 from torch import Tensor, nn
 
 from ..randomness import torch_stream
+from . import advice
+from .advice import listed
 from .finding import Finding
-from .patient import Patient, relative
+from .patient import FEW, MOVED, Patient, relative
 from .saturation import most_saturated
 
 WEAK = 0.01  # a response of this part of an ordinary one counts as none
 SATURATED = 0.5  # share of a nonlinearity's values in its flat part
+FAINT = 1e-3  # a variation over the timesteps that no geometry shows
+
+
+def untrainable(patient: Patient) -> Iterator[Finding]:
+    """The loss has no gradient."""
+    if patient.steps.failure and patient.silence is None:
+        yield Finding(
+            "untrainable",
+            "error",
+            f"a step of Adam cannot be taken: {patient.steps.failure}",
+            "training cannot change what the network does",
+            "check for no_grad, detach, frozen parameters and in-place changes in forward",
+        )
 
 
 def zero_output(patient: Patient) -> Iterator[Finding]:
@@ -26,91 +41,94 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
     if patient.silence.biased:
         what = "only biases reach the output, no weight does"
         geometry = "G is that of the biases and says nothing about the network"
+    evidence = f"{what}; zero at the start: {listed(blamed)}; "
+    if patient.steps.failure:
+        yield Finding(
+            "zero-output",
+            "error",
+            evidence + f"a step of Adam changes nothing: {patient.steps.failure}",
+            "the network outputs nothing now and will after any training",
+            advice.on_zeros_in_a_row(patient.stuck or blamed),
+        )
+        return
     yield Finding(
         "zero-output",
-        "error",
-        f"{what}; zero at the start: {_some(blamed)}",
-        f"{geometry}. What follows is about the network with these redrawn: the limit that its "
-        "first training steps approach.",
-        "sads geometry --zero-output last, or initialise these layers otherwise",
+        "note",
+        evidence + f"{patient.steps.taken} steps of Adam wake it",
+        f"usual, and harmless to training. But {geometry}. What follows is about the network with "
+        "these redrawn: the limit that its first training steps approach.",
+        advice.on_zero_output(patient.module),
     )
 
 
 def input_blind(patient: Patient) -> Iterator[Finding]:
-    """The output does not depend on the input, for all parameters."""
+    """The output does not depend on the input, wherever training takes the parameters."""
     a, b = (patient.run(patient.moved, x, patient.middle) for x in (patient.x, -patient.x))
-    if relative(a - b, a) < patient.rounding:
+    change = relative(a - b, a)
+    if change < patient.rounding:
         yield Finding(
             "input-blind",
             "error",
-            f"the output changes by {relative(a - b, a):.1g} of itself when the input is negated, "
-            "with all parameters moved",
+            f"the output changes by {change:.1g} of itself when the input is negated, {MOVED}",
             "the network cannot tell its inputs apart and will learn one output for all",
-            "check that forward uses x, and that no normalisation over a single entry removes it",
+            advice.on_zeros_in_a_row(patient.stuck)
+            if patient.stuck
+            else "check that forward uses x, and that no normalisation over a single entry "
+            "removes it",
         )
 
 
 def time_blind(patient: Patient) -> Iterator[Finding]:
-    """The output does not depend on the timestep: for all parameters, or at the start."""
+    """The output does not depend on the timestep: wherever training takes it, or at the start."""
     always, start = (_time_variation(patient, n) for n in (patient.moved, patient.start))
     if always < patient.rounding:
         yield Finding(
             "time-blind",
             "warning",
-            f"with all parameters moved the output varies by {always:.1g} of itself over the "
-            "timesteps",
+            f"the output varies by {always:.1g} of itself over the timesteps, {MOVED}",
             "the network cannot learn to depend on the noise level, however long it is trained",
-            _time_remedy(patient.module),
+            advice.on_time(patient.module, patient.stuck),
         )
-    elif start < patient.rounding:
+    elif start < FAINT:
         yield Finding(
             "time-blind-at-init",
             "note",
-            f"at the start the output varies by {start:.1g} of itself over the timesteps, with all "
-            f"parameters moved by {always:.1g}",
+            f"at the start the output varies by {start:.1g} of itself over the timesteps, and by "
+            f"{always:.1g} {MOVED}",
             "the geometry is the same at all noise levels; training can change that",
-            "nothing to mend; zero-initialised conditioning (adaLN-zero) is the usual cause",
+            "nothing to mend; conditioning or branches that start at zero are the usual cause",
         )
 
 
 def _time_variation(patient: Patient, network: nn.Module) -> float:
     steps = patient.family.schedule.steps
-    outputs = [patient.run(network, patient.x, t) for t in (0, steps // 3, steps // 2, steps - 1)]
+    times, x = (0, steps // 3, steps // 2, steps - 1), patient.x[:FEW]
+    outputs = [patient.run(network, x, t) for t in times]
     return max(relative(other - outputs[0], outputs[0]) for other in outputs[1:])
 
 
-def _time_remedy(module: nn.Module) -> str:
-    """What makes the network see the time, from its own layers."""
-    for name, norm in module.named_modules():
-        if isinstance(norm, nn.GroupNorm) and norm.num_groups == norm.num_channels:
-            groups = max(1, norm.num_channels // 4)
-            return (
-                f"{name} has {norm.num_groups} groups for {norm.num_channels} channels, so it "
-                f"removes what is added to a channel: use {groups} groups, more channels, or let "
-                "the time scale and shift after the norm"
-            )
-    return "check that forward uses t, and that no norm removes what the time embedding adds"
-
-
 def constant_blind(patient: Patient) -> Iterator[Finding]:
-    """A normalisation removes the image's mean or its amplitude, for all parameters."""
+    """A normalisation removes the image's mean or its amplitude, wherever training takes it."""
     x, t = patient.x, patient.middle
     base = patient.run(patient.moved, x, t)
     generator = torch_stream(0, "a usual change of the input")
     noise = torch.randn(x.shape, generator=generator).to(x)
-    ones = torch.ones_like(x)
-    for what, step in (("mean", ones), ("amplitude", x)):
-        step = 0.5 * step / step.norm() * x.norm()
-        other = 0.5 * noise / noise.norm() * x.norm()
-        answer = (patient.run(patient.moved, x + step, t) - base).norm()
-        usual = (patient.run(patient.moved, x + other, t) - base).norm()
-        ratio = float(answer / usual) if float(usual) else 1.0
+
+    def response(step: Tensor) -> float:
+        half = 0.5 * step / step.norm() * x.norm()
+        return relative(patient.run(patient.moved, x + half, t) - base, base)
+
+    usual = response(noise)
+    if usual < patient.rounding:
+        return  # blind to all of the input, which is said already
+    for what, step in (("mean", torch.ones_like(x)), ("amplitude", x)):
+        ratio = response(step) / usual
         if ratio < WEAK:
             yield Finding(
                 "constant-blind",
                 "warning",
                 f"changing the {what} of the input moves the output {ratio:.1g} times as much as "
-                "noise of that size does",
+                f"noise of that size does, {MOVED}",
                 f"the network cannot tell images apart that differ in their {what}, so it cannot "
                 "learn the score along it",
                 "do not normalise the input itself: put a convolution with more channels than "
@@ -135,8 +153,7 @@ def padding_only(patient: Patient) -> Iterator[Finding]:
             f"by {_unevenness(wrapped):.1g} if its {len(padded)} convolutions wrap around",
             "the directions of the geometry at x = 0 come from zero padding at the borders, not "
             "from the architecture's filters",
-            "compare with --probe gaussian:1 or --probe forward:DATA before trusting fine "
-            "differences; padding_mode='circular' or 'reflect' changes these directions",
+            advice.on_padding(patient.module),
         )
 
 
@@ -189,12 +206,8 @@ def saturated(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
 RESPONSES = (
+    untrainable,
     zero_output,
     input_blind,
     time_blind,

@@ -6,8 +6,8 @@ Every call of a bounded function is watched, whether it is a module or a functio
 |------------------------|-----------------------------------------------------------|
 | tanh                   | 1 - y^2 < 1e-3                                            |
 | sigmoid                | y (1 - y) < 2.5e-4, the same part of its largest slope    |
-| hardtanh, clamp        | beyond a bound                                            |
-| softmax                | one entry above 0.999                                     |
+| hardtanh, clamp        | beyond a bound, if there are two: one alone makes a guard |
+| softmax                | one entry above 0.999, if there are several               |
 """
 
 from collections.abc import Callable
@@ -80,13 +80,29 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        output = func(*args, **(kwargs or {}))
+        named = kwargs or {}
+        output = func(*args, **named)
         if func in _BOUNDED and isinstance(output, Tensor) and args:
             name, flat = _BOUNDED[func]
             chosen = flat(output, args[0])
             if name == "softmax":  # a row is flat if one of its entries is near one
-                dim = (kwargs or {}).get("dim", args[1] if len(args) > 1 else -1)
-                chosen = chosen.any(dim=dim)
-            share = float(chosen.double().mean())
-            self.found.append(Saturation(name, len(self.found) + 1, share))
+                chosen = chosen.any(dim=_dimension(args, named))
+            if _is_bounded(name, output, args, named):
+                share = float(chosen.double().mean())
+                self.found.append(Saturation(name, len(self.found) + 1, share))
         return output
+
+
+def _dimension(args: tuple, named: dict[str, Any]) -> int:
+    """The dimension that a softmax sums over."""
+    return named.get("dim", args[1] if len(args) > 1 else -1)
+
+
+def _is_bounded(name: str, output: Tensor, args: tuple, named: dict[str, Any]) -> bool:
+    """Whether a call is what its name says; one bound, or one entry, is harmless."""
+    if name == "softmax":
+        return output.shape[_dimension(args, named)] > 1
+    if name == "clamp":
+        bounds = (*args[1:3], named.get("min"), named.get("max"))
+        return sum(bound is not None for bound in bounds) == 2
+    return True
