@@ -1,38 +1,35 @@
-"""Bands: groups of neighbouring eigenvectors that the data cannot separate, with certificates.
+"""Bands: runs of levels whose eigenvalues the networks cannot tell apart, with certificates.
 
-A single eigenvector out of a group of nearly equal eigenvalues means nothing: another sample of
-networks gives another one. A *band* of k neighbouring indices means something if two independent
-halves of the networks agree on its subspace,
+A single eigenvector out of a group of equal eigenvalues means nothing: another sample of networks
+gives another one. The subspace of the group may mean something. So all levels, in descending
+order, are cut into bands:
 
-    overlap = |U_A^T U_B|_F^2 / k,      1 for equal subspaces, about k/n for unrelated ones.
+- between neighbours whose gap is significant: Student's t of the differences over the folds, at
+  5 % for all gaps at once. A gap counts as the smaller of that of the eigenvalues and that of what
+  other networks show, so that the order of equal eigenvalues makes no gap;
+- as long as a band holds two levels whose intervals (`levels`) are disjoint, at its largest t.
 
-Grouping and certifying use different networks, otherwise bands that agree by luck are preferred.
-The grouping takes the finest partition whose bands are expected to pass: halves of the grouping
-folds lose 1 - overlap, which falls in proportion to the networks, so the certifying halves are
-expected to lose `GROUPING_LOSS` times as much. Among partitions it minimises the sum of squared
-widths.
+So a band holds no two eigenvalues that are told apart, and a long decay without gaps is cut into
+short bands, where nothing but the intervals decides.
 
-A wide band overlaps by chance: by k/n for unrelated bases, by one for the whole space. A band is
-certified if its overlap has gone 95 % of the way from there to one, which for narrow bands is an
-overlap of 0.95. Where the networks tell nothing apart, nothing is certified.
-
-The certificate is the mean overlap of the seven orthogonal halvings of the certifying folds, with
-its standard error. The reported subspace, from all networks, is three times as precise as a half
-and is compared with the truth instead of another half, so its expected loss is a sixth of the
-certificate's.
+*Certificate.* The overlap of the band's subspace with the true one is one minus the mean energy of
+its eigenvectors in the other levels of their sectors (`mixing`). A band is certified if that energy
+is below 5 % with 95 % confidence, and if the gaps on both sides are significant, so that its indices
+are known too. More than half of a sector's levels are never certified: they overlap with the truth
+by chance, and a remainder is known only because the others are.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
+from scipy.stats import t as student
 
-from .folds import CERTIFYING, GROUPING, GROUPING_HALVES, SectorFolds, descending_eigh
+from .folds import FOLDS
+from .levels import Levels
+from .mixing import ALLOWED, CONFIDENCE, Mixing, upper_limit
 
-CERTIFIED = 0.95
-WHOLE = 1 - 1e-9  # a chance overlap of one: the band is the whole space, whatever the data
-GROUPING_LOSS = GROUPING / CERTIFYING
-MARGIN = 0.8  # the grouping aims at this fraction of the loss that a certificate allows
+REMAINDER = 0.5  # a larger share of the levels is what others leave over
 
 
 @dataclass(frozen=True)
@@ -40,9 +37,10 @@ class Band:
     """Indices `first` to `last`, inclusive, in descending order of eigenvalue.
 
     Attributes:
-        overlap: agreement of the subspace between independent halves, in [0, 1].
-        overlap_error: its standard error.
-        certified: whether overlap is at least `CERTIFIED` of the way from chance to one.
+        overlap: of the subspace with the true one, in [0, 1]; its expectation.
+        overlap_error: how much it varies.
+        certified: whether overlap is at least 0.95 with 95 % confidence, and not for being all that
+            others leave over.
         null: whether these directions are outside the range of the geometry.
         exact: whether the band follows from a closed form or from structure alone.
     """
@@ -60,128 +58,88 @@ class Band:
         return self.last - self.first + 1
 
 
-@dataclass(frozen=True)
-class Levels:
-    """Eigenvalues of all sectors in one descending order.
-
-    Attributes:
-        sector: which sector each level is in.
-        rank: its place among the eigenvalues of that sector.
-        multiplicity: how many factor indices it stands for.
-        null: whether it is numerically zero.
-    """
-
-    sector: Int[np.ndarray, " v"]
-    rank: Int[np.ndarray, " v"]
-    multiplicity: Int[np.ndarray, " v"]
-    null: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.sector)
-
-
-def overlap_matrix(
-    parts: list[SectorFolds], levels: Levels, bases: list[tuple[np.ndarray, np.ndarray]]
-) -> Float[np.ndarray, "v v"]:
-    """Multiplicity times <u_i, v_j>^2 between the eigenvectors of two halves, by level.
-
-    Args:
-        parts: the folds on each sector.
-        levels: the order of the eigenvalues.
-        bases: for each sector the eigenvectors of either half.
-    """
-    table = np.zeros((len(levels), len(levels)))
-    for number, (part, (first, second)) in enumerate(zip(parts, bases, strict=True)):
-        own = np.flatnonzero(levels.sector == number)
-        ranks = levels.rank[own]
-        squares = (first.T @ second) ** 2
-        table[np.ix_(own, own)] = part.sector.multiplicity * squares[np.ix_(ranks, ranks)]
-    return table
-
-
-def half_bases(
-    parts: list[SectorFolds], halves: tuple[np.ndarray, np.ndarray]
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Eigenvectors of both halves on each sector."""
-    return [
-        (descending_eigh(part.mean(halves[0]))[1], descending_eigh(part.mean(halves[1]))[1])
-        for part in parts
-    ]
-
-
-def block_sums(table: Float[np.ndarray, "v v"]) -> Float[np.ndarray, "v1 v1"]:
-    """Prefix sums P with P[j, j] - P[i, j] - P[j, i] + P[i, i] the sum over the block i..j-1."""
-    padded = np.zeros((len(table) + 1, len(table) + 1))
-    padded[1:, 1:] = table.cumsum(0).cumsum(1)
-    return padded
-
-
-def group(parts: list[SectorFolds], levels: Levels) -> list[tuple[int, int]]:
-    """The finest partition of the levels into bands expected to be certified: (first, last)."""
-    tables = [overlap_matrix(parts, levels, half_bases(parts, h)) for h in GROUPING_HALVES]
-    prefix = block_sums(np.mean(tables, axis=0))
-    weight = np.concatenate([[0], levels.multiplicity.cumsum()])
-    allowed = MARGIN * (1 - CERTIFIED) / GROUPING_LOSS
-    diagonal = np.diag(prefix)
-    cost = np.full(len(levels) + 1, np.inf)
-    cost[0] = 0.0
-    best = np.zeros(len(levels) + 1, dtype=int)
-    for end in range(1, len(levels) + 1):
-        start = np.arange(end)
-        width = weight[end] - weight[:end]
-        inside = diagonal[end] - prefix[:end, end] - prefix[end, :end] + diagonal[:end]
-        good = 1 - inside / width <= allowed
-        good &= (levels.null[:end] == levels.null[end - 1]) | (start == 0) & (end == len(levels))
-        price = np.where(good, cost[:end] + width.astype(float) ** 2, np.inf)
-        best[end] = int(np.argmin(price))
-        cost[end] = price[best[end]]
-    return _backtrack(best)
-
-
-def _backtrack(best: Int[np.ndarray, " v1"]) -> list[tuple[int, int]]:
-    bands, end = [], len(best) - 1
-    while end > 0:
-        bands.append((int(best[end]), end - 1))
-        end = int(best[end])
-    return bands[::-1]
-
-
-def block_overlaps(
-    table: Float[np.ndarray, "v v"], levels: Levels, groups: list[tuple[int, int]]
-) -> Float[np.ndarray, " b"]:
-    """The overlap of each band between two halves."""
-    p = block_sums(table)
-    weight = np.concatenate([[0], levels.multiplicity.cumsum()])
-    i, j = np.array([first for first, _ in groups]), np.array([last + 1 for _, last in groups])
-    return (p[j, j] - p[i, j] - p[j, i] + p[i, i]) / (weight[j] - weight[i])
-
-
-def certify(
-    overlaps: Float[np.ndarray, "h b"], levels: Levels, groups: list[tuple[int, int]], copies: int
-) -> tuple[Band, ...]:
-    """Bands over the D indices from their overlaps in each halving; `copies` is m."""
-    weight = np.concatenate([[0], levels.multiplicity.cumsum()])
-    mean = np.clip(overlaps.mean(axis=0), 0.0, 1.0)
-    error = overlaps.std(axis=0, ddof=1) / np.sqrt(len(overlaps))
-    chance = [_chance(levels, first, last) for first, last in groups]
+def bands(levels: Levels, copies: int) -> tuple[Band, ...]:
+    """The bands over the D indices; `copies` is m."""
+    gaps = gap_statistics(levels)
+    count = max(int((~levels.null).sum()) - 1, 1)
+    least = float(student.ppf(1 - (1 - CONFIDENCE) / count, FOLDS - 1))
+    significant = np.concatenate([[True], gaps > least, [True]])
+    weight = np.concatenate([[0], levels.multiplicity.cumsum()]) * copies
     return tuple(
-        Band(
-            first=int(weight[first]) * copies,
-            last=int(weight[last + 1]) * copies - 1,
-            overlap=float(mean[i]),
-            overlap_error=float(error[i]),
-            certified=bool(
-                chance[i] < WHOLE and mean[i] >= CERTIFIED + (1 - CERTIFIED) * chance[i]
-            ),
-            null=bool(levels.null[first] and levels.null[last]),
+        _certified(
+            levels,
+            slice(first, end),
+            (int(weight[first]), int(weight[end]) - 1),
+            bool(significant[first] and significant[end]),
         )
-        for i, (first, last) in enumerate(groups)
+        for first, end in _cut(levels, gaps, np.flatnonzero(significant).tolist())
     )
 
 
-def _chance(levels: Levels, first: int, last: int) -> float:
-    """The overlap that unrelated bases of every sector would have on a band."""
-    size = np.bincount(levels.sector)
-    inside = np.bincount(levels.sector[first : last + 1], minlength=len(size))
-    weight = np.bincount(levels.sector, weights=levels.multiplicity) / size  # of one level
-    return float(np.sum(weight * inside**2 / size) / np.sum(weight * inside))
+def _cut(
+    levels: Levels, gaps: Float[np.ndarray, " v_1"], edges: list[int]
+) -> list[tuple[int, int]]:
+    """The bands as (first, end) among the levels, end exclusive; at least cut at the edges."""
+    waiting = list(zip(edges[:-1], edges[1:], strict=True))[::-1]
+    found = []
+    while waiting:
+        first, end = waiting.pop()
+        if levels.low[first:end].max() > levels.high[first:end].min():
+            middle = first + 1 + int(np.argmax(gaps[first : end - 1]))
+            waiting += [(middle, end), (first, middle)]
+        else:
+            found.append((first, end))
+    return found
+
+
+def gap_statistics(levels: Levels) -> Float[np.ndarray, " v_1"]:
+    """Student's t of each gap between neighbours; the null space is apart from all others."""
+    others = levels.gather("others")
+    gaps = np.minimum(-np.diff(levels.values), -np.diff(others))
+    differences = -np.diff(levels.forms, axis=1)
+    errors = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
+    edge = levels.null[1:] & ~levels.null[:-1]
+    inside = levels.null[1:] & levels.null[:-1]
+    t = gaps / np.maximum(errors, np.finfo(float).tiny)
+    return np.where(edge, np.inf, np.where(inside, 0.0, t))
+
+
+def _certified(levels: Levels, which: slice, ends: tuple[int, int], apart: bool) -> Band:
+    """One band, and whether its subspace and its indices are known.
+
+    Args:
+        levels: all levels.
+        which: those of the band.
+        ends: its first and its last index.
+        apart: whether the gaps around it are significant.
+    """
+    if levels.null[which.start]:
+        known = bool(levels.zero[which].all())
+        return Band(*ends, float(known), 0.0, known, null=True)
+    sector, multiplicity = levels.sector[which], levels.multiplicity[which]
+    energy, squares, share, seen = 0.0, 0.0, 0.0, True
+    for number in np.unique(sector):
+        own = which.start + np.flatnonzero(sector == number)
+        mixing, size = levels.sectors[number].mixing, len(levels.sectors[number].mixing.energies)
+        leaked, leaked_squares = leaks(mixing, slice(levels.rank[own[0]], levels.rank[own[-1]] + 1))
+        weight = float(levels.multiplicity[own[0]] / multiplicity.sum())
+        energy, squares = energy + weight * leaked, squares + weight**2 * leaked_squares
+        share += weight * len(own) * (len(own) / size if size > 1 else 0.0)
+        seen = seen and mixing.seen
+    limit = float(upper_limit(np.array(energy), np.array(squares)))
+    return Band(
+        *ends,
+        overlap=float(np.clip(1 - energy, 0.0, 1.0)),
+        overlap_error=float(np.sqrt(2 * squares)),
+        certified=bool(apart and seen and limit <= ALLOWED and share <= REMAINDER),
+    )
+
+
+def leaks(mixing: Mixing, ranks: slice) -> tuple[float, float]:
+    """The energy of some neighbouring levels in the others, and the sum of its squares."""
+    rows = mixing.energies[ranks]
+    inside = rows[:, ranks]
+    return (
+        max(float(rows.sum() - inside.sum()), 0.0),
+        max(float(np.sum(rows**2) - np.sum(inside**2)), 0.0),
+    )

@@ -23,11 +23,11 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import isotonic_regression
 
 from ..markup import CERTIFIED, UNCERTIFIED, facts, log_plot
-from .bands import Band, Levels, block_overlaps, certify, group, half_bases, overlap_matrix
-from .folds import CERTIFYING_HALVES, FOLDS, THIRDS, SectorFolds, descending_eigh, restrict_folds
+from .bands import Band, bands
+from .folds import descending_eigh, restrict_folds
+from .levels import Levels, Resolution, simultaneous
 from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
@@ -61,6 +61,7 @@ class Spectrum:
         factor_errors: their standard errors.
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
         bands: groups of indices of the whole geometry, in order, covering all D.
+        resolution: what is known of each level, in order, covering all D.
     """
 
     structure: Structure
@@ -68,6 +69,7 @@ class Spectrum:
     factor_errors: Float[np.ndarray, " n"]
     factor_vectors: Float[np.ndarray, "n n"]
     bands: tuple[Band, ...]
+    resolution: tuple[Resolution, ...]
 
     @property
     def eigenvalues(self) -> Float[np.ndarray, " D"]:
@@ -145,64 +147,7 @@ def sampled_spectrum(
     if structure.rows == 1:  # isotropic by structure: nothing to separate
         return _isotropic(folds, structure)
     parts = restrict_folds(folds, counts, sectors(structure, symmetries))
-    levels = _order(parts)
-    groups = group(parts, levels)
-    tables = (overlap_matrix(parts, levels, half_bases(parts, h)) for h in CERTIFYING_HALVES)
-    overlaps = np.array([block_overlaps(table, levels, groups) for table in tables])
-    bands = certify(overlaps, levels, groups, structure.copies)
-    values = [np.mean([_balanced(part, third) for third in THIRDS], axis=0) for part in parts]
-    return _assemble(parts, levels, values, [_errors(part) for part in parts], bands, structure)
-
-
-def _isotropic(folds: Float[np.ndarray, "K 1 1"], structure: Structure) -> Spectrum:
-    """All directions alike, with the eigenvalue's error from the folds."""
-    value, error = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
-    band = Band(0, structure.size - 1, 1.0, 0.0, certified=True, exact=True)
-    return Spectrum(structure, value[0], error[0], np.ones((1, 1)), (band,))
-
-
-def _order(parts: list[SectorFolds]) -> Levels:
-    """All sectors' eigenvalues in one descending order, by the pooled estimate."""
-    values = np.concatenate([part.pooled[0] for part in parts])
-    order = np.argsort(-values, kind="stable")
-    sizes = [part.sector.size for part in parts]
-    return Levels(
-        sector=np.repeat(np.arange(len(parts)), sizes)[order],
-        rank=np.concatenate([np.arange(size) for size in sizes])[order],
-        multiplicity=np.repeat([part.sector.multiplicity for part in parts], sizes)[order],
-        null=~numerical_range(values, float(values.max()))[order],
-    )
-
-
-def _balanced(part: SectorFolds, third: Int[np.ndarray, " k"]) -> Float[np.ndarray, " s"]:
-    """(u^T A u + u^T A' u) / 2 for the eigenvectors u of all folds but a third, A."""
-    used, left_out = part.mean(np.setdiff1d(np.arange(FOLDS), third)), part.mean(third)
-    vectors = descending_eigh(used)[1]
-    return np.einsum("ij,ij->j", vectors, (used + left_out) / 2 @ vectors)
-
-
-def _errors(part: SectorFolds) -> Float[np.ndarray, " s"]:
-    """Standard errors of the eigenvalues from the spread over the folds."""
-    vectors = part.pooled[1]
-    forms = np.stack([np.einsum("ij,ij->j", vectors, fold @ vectors) for fold in part.blocks])
-    return forms.std(axis=0, ddof=1) / np.sqrt(FOLDS)
-
-
-def _assemble(
-    parts: list[SectorFolds],
-    levels: Levels,
-    values: list[np.ndarray],
-    errors: list[np.ndarray],
-    bands: tuple[Band, ...],
-    structure: Structure,
-) -> Spectrum:
-    def in_order(by_sector: list[np.ndarray]) -> np.ndarray:
-        return np.array([by_sector[s][r] for s, r in zip(levels.sector, levels.rank, strict=True)])
-
-    fitted = isotonic_regression(
-        in_order(values), weights=levels.multiplicity.astype(float), increasing=False
-    ).x
-    fitted = np.where(levels.null, 0.0, np.maximum(fitted, 0.0))
+    levels = Levels.of(parts)
     columns = np.empty((structure.rows, structure.rows))
     starts = np.concatenate([[0], levels.multiplicity.cumsum()])
     for number, part in enumerate(parts):
@@ -212,11 +157,22 @@ def _assemble(
             columns[:, starts[own] + copy] = image @ vectors
     return Spectrum(
         structure,
-        np.repeat(fitted, levels.multiplicity),
-        np.repeat(np.where(levels.null, 0.0, in_order(errors)), levels.multiplicity),
+        np.repeat(levels.values, levels.multiplicity),
+        np.repeat(levels.gather("errors"), levels.multiplicity),
         _orient(columns),
-        bands,
+        bands(levels, structure.copies),
+        levels.resolutions(structure.copies),
     )
+
+
+def _isotropic(folds: Float[np.ndarray, "K 1 1"], structure: Structure) -> Spectrum:
+    """All directions alike, with the eigenvalue's error from the folds."""
+    value, error = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
+    last, reach = structure.size - 1, simultaneous(1) * float(error[0, 0])
+    band = Band(0, last, 1.0, 0.0, certified=True, exact=True)
+    limits = max(float(value[0, 0]) - reach, 0.0), float(value[0, 0]) + reach
+    known = Resolution(0, structure.size, 0, 0, last, *limits)
+    return Spectrum(structure, value[0], error[0], np.ones((1, 1)), (band,), (known,))
 
 
 def exact_spectrum(
@@ -239,7 +195,12 @@ def exact_spectrum(
         Band(int(a), int(b) - 1, 1.0, 0.0, True, bool(values[a // structure.copies] == 0), True)
         for a, b in itertools.pairwise(edges)
     )
-    return Spectrum(structure, values, np.zeros_like(values), _orient(columns), bands)
+    known = tuple(
+        Resolution(b.first, b.width, 0, b.first, b.last, value, value, b.null)
+        for b in bands
+        for value in [float(values[b.first // structure.copies])]
+    )
+    return Spectrum(structure, values, np.zeros_like(values), _orient(columns), bands, known)
 
 
 def _orient(vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
