@@ -23,11 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import t as student
 
-from .folds import FOLDS
-from .levels import Levels
-from .mixing import ALLOWED, CONFIDENCE, Mixing, upper_limit
+from .levels import Levels, simultaneous
+from .mixing import ALLOWED, Mixing, upper_limit
 
 REMAINDER = 0.5  # a larger share of the levels is what others leave over
 
@@ -62,7 +60,8 @@ def bands(levels: Levels, copies: int) -> tuple[Band, ...]:
     """The bands over the D indices; `copies` is m."""
     gaps = gap_statistics(levels)
     count = max(int((~levels.null).sum()) - 1, 1)
-    least = float(student.ppf(1 - (1 - CONFIDENCE) / count, FOLDS - 1))
+    # On both sides: the order of neighbours from different sectors is that of the same networks.
+    least = simultaneous(count)
     significant = np.concatenate([[True], gaps > least, [True]])
     weight = np.concatenate([[0], levels.multiplicity.cumsum()]) * copies
     return tuple(
@@ -126,7 +125,7 @@ def _certified(levels: Levels, which: slice, ends: tuple[int, int], apart: bool)
         energy, squares = energy + weight * leaked, squares + weight**2 * leaked_squares
         share += weight * len(own) * (len(own) / size if size > 1 else 0.0)
         seen = seen and mixing.seen
-    limit = float(upper_limit(np.array(energy), np.array(squares)))
+    limit = float(upper_limit(np.array([energy]), np.array([squares]))[0])
     return Band(
         *ends,
         overlap=float(np.clip(1 - energy, 0.0, 1.0)),

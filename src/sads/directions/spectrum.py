@@ -1,4 +1,4 @@
-"""The eigenvalues and eigenvectors of a geometry, with errors, bands and certificates.
+"""The eigenvalues and eigenvectors of a geometry, with errors, resolution and bands.
 
 *Eigenvalues.* The largest eigenvalues of a noisy matrix are too large and the smallest too small:
 to second order the bias of lambda_i is +b_i, b_i = sum_j Var(u_i^T G u_j) / (lambda_i - lambda_j).
@@ -18,6 +18,7 @@ in ascending order: what is modelled best comes first (conjecture 1).
 """
 
 import itertools
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -108,26 +109,99 @@ class Spectrum:
             self.eigenvectors[:, ::-1].copy(),
         )
 
-    def certified_share(self, width: int | None = None) -> float:
-        """The share of the D indices in certified bands, of at most some width."""
-        covered = sum(b.width for b in self.bands if b.certified and b.width <= (width or b.width))
-        return covered / self.structure.size
+    def resolution_of(self, index: int) -> Resolution:
+        """What is known of the level that an index belongs to."""
+        if not 0 <= index < self.structure.size:
+            raise IndexError(f"index {index} is outside 0 to {self.structure.size - 1}")
+        starts = [level.index for level in self.resolution]
+        return self.resolution[bisect_right(starts, index) - 1]
+
+    @cached_property
+    def windows(self) -> Int[np.ndarray, " D"]:
+        """The window of every direction, in levels of its sector; 0 in the null space."""
+        found = [level.window for level in self.resolution]
+        return np.repeat(found, [level.multiplicity for level in self.resolution])
+
+    @property
+    def null_directions(self) -> int:
+        """Directions outside the range of the geometry."""
+        return sum(band.width for band in self.bands if band.null)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether the null space may be there for a lack of networks."""
+        return any(band.null and not band.certified for band in self.bands)
+
+    @property
+    def resolution_median(self) -> int:
+        """The median window over the directions outside the null space."""
+        live = self._live_windows
+        return int(np.quantile(live, 0.5, method="higher")) if len(live) else 0
+
+    @property
+    def resolution_worst(self) -> int:
+        """The largest window."""
+        return int(self._live_windows.max(initial=0))
+
+    @property
+    def _live_windows(self) -> Int[np.ndarray, " d"]:
+        nulls = [level.multiplicity for level in self.resolution if level.null]
+        return self.windows[: self.structure.size - sum(nulls)]
+
+    @property
+    def eigenvalue_accuracy(self) -> float:
+        """The median distance from eigenvalues to their limits, relative to the eigenvalue."""
+        values = self.eigenvalues
+        found = [
+            max(level.eigenvalue_high / value - 1, 1 - level.eigenvalue_low / value)
+            for level in self.resolution
+            if (value := values[level.index]) > 0
+            for _ in range(level.multiplicity)
+        ]
+        return float(np.median(found)) if found else 0.0
 
     def _repr_html_(self) -> str:
-        """For notebooks: the eigenvalues, blue where they are certified, orange where not."""
-        certified = [b.certified for b in self.bands for _ in range(b.width)]
-        colours = [CERTIFIED if good else UNCERTIFIED for good in certified]
+        """For notebooks: the eigenvalues, blue where a direction is known without neighbours."""
+        colours = [CERTIFIED if window == 0 else UNCERTIFIED for window in self.windows]
         size = self.structure.size
         rows = [
             ("directions", f"{size:,} ({self.structure.kind})"),
+            ("known", headline(self)),
             ("bands", f"{len(self.bands):,}, {sum(b.certified for b in self.bands):,} certified"),
-            ("certified", f"{self.certified_share():.1%} of directions"),
-            ("null space", f"{sum(b.width for b in self.bands if b.null):,} directions"),
+            ("null space", f"{self.null_directions:,} directions"),
         ]
-        label = "eigenvalues, largest (modelled worst) first; orange: not certified"
+        label = (
+            "eigenvalues, largest (modelled worst) first; orange: known only with their neighbours"
+        )
         step = -(-size // MOST_DOTS)
         values = self.eigenvalues.tolist()[::step]
         return facts("Spectrum", rows) + log_plot(values, colours[::step], label)
+
+
+def headline(spectrum: Spectrum) -> str:
+    """How well the directions are known, in one clause."""
+    groups = sum(level.multiplicity > 1 and not level.null for level in spectrum.resolution)
+    exact = f"{groups:,} exact group{'' if groups == 1 else 's'} of equal eigenvalues"
+    if all(band.exact for band in spectrum.bands):
+        return f"directions are exact, {exact}" if groups else "directions are exact"
+    if spectrum.unseen:
+        return "directions not known yet: the networks have not seen all of them"
+    middle, worst = spectrum.resolution_median, spectrum.resolution_worst
+    text = (
+        f"directions known to within ± {middle:,} level{'' if middle == 1 else 's'} (median), "
+        f"± {worst:,} (worst), eigenvalues within {percentage(spectrum.eigenvalue_accuracy)}"
+    )
+    return f"{text}; {exact}" if groups else text
+
+
+def percentage(share: float) -> str:
+    """A share in per cent with two digits.
+
+    >>> percentage(0.0417), percentage(0.999), percentage(12.3)
+    ('4.2 %', '100 %', '1,230 %')
+    """
+    rounded = float(f"{100 * share:.2g}") if share < 1 else round(100 * share)
+    return f"{rounded:,g} %" if rounded < 1e6 else f"{rounded:.1g} %"
 
 
 def sampled_spectrum(

@@ -104,14 +104,13 @@ function drawValues(root, one, x, top, bottom, right) {
   }
   logAxis(root, scale, right);
   const dots = { certified: "", uncertain: "" }, whiskers = { certified: "", uncertain: "" };
-  for (const [first, last, , , certified, isNull] of one.bands) {
-    if (isNull) continue;
-    const kind = certified ? "certified" : "uncertain";
-    for (let i = first; i <= last; i++) {
+  for (const [first, window, , , , , group] of one.levels) {
+    const alone = window === 0, kind = alone ? "certified" : "uncertain";
+    for (let i = first; i < first + group; i++) {
       const row = Math.floor(i / one.copies), v = one.values[row], e = INTERVAL * one.errors[row];
       if (!(v > 0)) continue;
       const px = x(i).toFixed(1), py = scale.to(v);
-      dots[kind] += certified ? `M${px} ${py.toFixed(1)}h.01` : `M${px} ${py.toFixed(1)}m-2.2-2.2l4.4 4.4m0-4.4l-4.4 4.4`;
+      dots[kind] += alone ? `M${px} ${py.toFixed(1)}h.01` : `M${px} ${py.toFixed(1)}m-2.2-2.2l4.4 4.4m0-4.4l-4.4 4.4`;
       if (e > 0) whiskers[kind] += `M${px} ${scale.to(v - e > 0 ? v - e : low).toFixed(1)}V${scale.to(v + e).toFixed(1)}`;
     }
   }
