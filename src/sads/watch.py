@@ -141,16 +141,10 @@ def _geometry(place: Path) -> Standing:
     if not geometry.exact and state.seconds > 0:
         rows.append(("networks a second", f"{geometry.networks / state.seconds:,.0f}"))
     known = bool(state.counts.all()) and geometry.structure.rows <= LARGEST
-<<<<<<< HEAD
     error = geometry.whitened_error if known else None
     if error is not None:
         rows.append(("whitened error", f"{error:.2g}"))
-        rows.append(("certified", f"{geometry.spectrum().certified_share():.1%} of directions"))
-=======
-    if known and geometry.whitened_error is not None:
-        rows.append(("whitened error", f"{geometry.whitened_error:.2g}"))
         rows.append(("known", headline(geometry.spectrum())))
->>>>>>> a0631b2 (Test windows, intervals and bands against known matrices; say them in report, notebook and command line)
     rows.append(("last stored", _ago(time.time() - (place / GEOMETRY).stat().st_mtime)))
     title = f"geometry of {geometry.plan.network} in {place}"
     numbers = {"networks": geometry.networks, "whitened_error": error}

@@ -74,7 +74,10 @@ def test_no_band_holds_eigenvalues_that_are_told_apart(repeats):
     for _, spectrum in repeats:
         for band in spectrum.bands:
             inside = [r for r in spectrum.resolution if band.first <= r.index <= band.last]
-            low, high = max(r.eigenvalue_low for r in inside), min(r.eigenvalue_high for r in inside)
+            low, high = (
+                max(r.eigenvalue_low for r in inside),
+                min(r.eigenvalue_high for r in inside),
+            )
             assert low <= high
 
 

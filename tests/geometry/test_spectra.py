@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save
 
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, load_geometry, spectra
@@ -31,7 +33,7 @@ def computed(monkeypatch):
 
 
 def same(one, other):
-    return one.bands == other.bands and all(
+    return (one.bands, one.resolution) == (other.bands, other.resolution) and all(
         np.array_equal(getattr(one, name), getattr(other, name)) for name in spectra.ARRAYS
     )
 
@@ -67,6 +69,17 @@ def test_a_spoilt_file_is_computed_again(place, computed, spoil):
     found = load_geometry(place).spectrum()
     assert computed == [1]
     assert same(found, load_geometry(place).spectrum())
+    assert computed == [1]
+
+
+def test_a_file_of_an_older_format_is_computed_again(place, computed):
+    """Version 1 had other bands and no resolution."""
+    path = place / spectra.FILE
+    with safe_open(path, framework="numpy") as file:
+        header, arrays = file.metadata(), {name: file.get_tensor(name) for name in spectra.ARRAYS}
+    del header["resolution"]
+    path.write_bytes(save(arrays, metadata=header | {"format": "sads.spectrum/1"}))
+    assert load_geometry(place).spectrum().resolution
     assert computed == [1]
 
 

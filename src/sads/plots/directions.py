@@ -92,7 +92,7 @@ def _draw_null_space(axes: Axes, bands: list[Band]) -> None:
     axes.text(
         (first + last) / 2,
         0.5,
-        f"null space ({last - first + 1})",
+        f"{'null space' if bands[0].certified else 'not seen yet'} ({last - first + 1})",
         ha="center",
         va="center",
         rotation=90,

@@ -97,10 +97,10 @@ function drawValues(root, one, x, top, bottom, right) {
   const high = Math.max(...positive.slice(0, 1), 1e-300) * 1.6, low = Math.min(positive[positive.length - 1], high / 10) / 1.6;
   const scale = scaleFor(low, high, top, bottom, true);
   text(root, 0, 13, "eigenvalue");
-  for (const [first, last, , , , isNull] of one.bands) {
+  for (const [first, last, , , certified, isNull] of one.bands) {
     if (!isNull) continue;
     svg("rect", { x: x(first - 0.5), y: top, width: x(last + 0.5) - x(first - 0.5), height: bottom - top, class: "nullspace" }, root);
-    text(root, (x(first - 0.5) + x(last + 0.5)) / 2, (top + bottom) / 2, `null space, ${last - first + 1} directions`, { "text-anchor": "middle" });
+    text(root, (x(first - 0.5) + x(last + 0.5)) / 2, (top + bottom) / 2, `${certified ? "null space" : "not seen yet"}, ${last - first + 1} directions`, { "text-anchor": "middle" });
   }
   logAxis(root, scale, right);
   const dots = { certified: "", uncertain: "" }, whiskers = { certified: "", uncertain: "" };
