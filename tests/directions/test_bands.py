@@ -1,4 +1,4 @@
-"""Bands: no significant gap inside, certificates that hold, nothing certified by being left over."""
+"""Bands: no significant gap inside, certificates that hold, no remainder that is certified."""
 
 import numpy as np
 import pytest

@@ -14,11 +14,12 @@ short bands, where nothing but the intervals decides.
 
 *Certificate.* The overlap of the band's subspace with the true one is one minus the mean energy of
 its eigenvectors in the other levels of their sectors (`mixing`). A band is certified if that energy
-is below 5 % with 95 % confidence, and if the gaps on both sides are significant, so that its indices
-are known too. More than half of a sector's levels are never certified: they overlap with the truth
-by chance, and a remainder is known only because the others are.
+is below 5 % with 99 % confidence, and if the gaps on both sides are significant, so that its
+indices are known too. More than half of a sector's levels are never certified: they overlap with
+the truth by chance, and a remainder is known only because the others are.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,8 @@ from jaxtyping import Float
 from .levels import Levels, simultaneous
 from .mixing import ALLOWED, Mixing, upper_limit
 
-REMAINDER = 0.5  # a larger share of the levels is what others leave over
+CERTAINTY = 0.99  # more than for a window: a certificate is picked out of many bands
+REMAINDER = 0.5  # bands that overlap with the truth by more than this by chance are left over
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Band:
     Attributes:
         overlap: of the subspace with the true one, in [0, 1]; its expectation.
         overlap_error: how much it varies.
-        certified: whether overlap is at least 0.95 with 95 % confidence, and not for being all that
-            others leave over.
+        certified: whether overlap is at least 0.95 with 99 % confidence, and not for being all that
+            others leave over; its indices are known too.
         null: whether these directions are outside the range of the geometry.
         exact: whether the band follows from a closed form or from structure alone.
     """
@@ -79,7 +81,7 @@ def _cut(
     levels: Levels, gaps: Float[np.ndarray, " v_1"], edges: list[int]
 ) -> list[tuple[int, int]]:
     """The bands as (first, end) among the levels, end exclusive; at least cut at the edges."""
-    waiting = list(zip(edges[:-1], edges[1:], strict=True))[::-1]
+    waiting = list(itertools.pairwise(edges))[::-1]
     found = []
     while waiting:
         first, end = waiting.pop()
@@ -93,7 +95,7 @@ def _cut(
 
 def gap_statistics(levels: Levels) -> Float[np.ndarray, " v_1"]:
     """Student's t of each gap between neighbours; the null space is apart from all others."""
-    others = levels.gather("others")
+    others = levels.gather(lambda one: one.others)
     gaps = np.minimum(-np.diff(levels.values), -np.diff(others))
     differences = -np.diff(levels.forms, axis=1)
     errors = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
@@ -115,22 +117,25 @@ def _certified(levels: Levels, which: slice, ends: tuple[int, int], apart: bool)
     if levels.null[which.start]:
         known = bool(levels.zero[which].all())
         return Band(*ends, float(known), 0.0, known, null=True)
-    sector, multiplicity = levels.sector[which], levels.multiplicity[which]
-    energy, squares, share, seen = 0.0, 0.0, 0.0, True
-    for number in np.unique(sector):
-        own = which.start + np.flatnonzero(sector == number)
-        mixing, size = levels.sectors[number].mixing, len(levels.sectors[number].mixing.energies)
+    energy = squares = chance = 0.0  # weighted means over the band's directions
+    seen = True
+    directions = float(levels.multiplicity[which].sum())
+    for number in np.unique(levels.sector[which]):
+        own = which.start + np.flatnonzero(levels.sector[which] == number)
+        mixing = levels.sectors[number].mixing
         leaked, leaked_squares = leaks(mixing, slice(levels.rank[own[0]], levels.rank[own[-1]] + 1))
-        weight = float(levels.multiplicity[own[0]] / multiplicity.sum())
-        energy, squares = energy + weight * leaked, squares + weight**2 * leaked_squares
-        share += weight * len(own) * (len(own) / size if size > 1 else 0.0)
+        weight = float(levels.multiplicity[own[0]]) / directions
+        energy += weight * leaked
+        squares += weight**2 * leaked_squares
+        if len(mixing.energies) > 1:  # a level alone in its sector is exact
+            chance += weight * len(own) ** 2 / len(mixing.energies)
         seen = seen and mixing.seen
-    limit = float(upper_limit(np.array([energy]), np.array([squares]))[0])
+    limit = float(upper_limit(np.array([energy]), np.array([squares]), CERTAINTY)[0])
     return Band(
         *ends,
         overlap=float(np.clip(1 - energy, 0.0, 1.0)),
         overlap_error=float(np.sqrt(2 * squares)),
-        certified=bool(apart and seen and limit <= ALLOWED and share <= REMAINDER),
+        certified=bool(apart and seen and limit <= ALLOWED and chance <= REMAINDER),
     )
 
 

@@ -7,9 +7,9 @@ which is one level whatever its size. What networks have to tell apart are level
 *Intervals of eigenvalues* hold for all levels at once with 95 %. They are lambda_i times or divided
 by exp(h_i / lambda_i), where h_i is t standard errors and the distance between what the networks
 behind an eigenvector and what others show along it. t is the quantile of Student's distribution
-with `FOLDS` - 1 degrees of freedom, corrected for the number of levels; the standard error is raised
-where an eigenvector has fitted its noise away (`mixing`). Since eigenvalues of a sector descend, a
-level is below all limits of those before it and above all of those behind it.
+with `FOLDS` - 1 degrees of freedom, corrected for the number of levels; the standard error is
+raised where an eigenvector has fitted its noise away (`mixing`). Since eigenvalues of a sector
+descend, a level is below all limits of those before it and above all of those behind it.
 
 *Interval of the index.* Directions whose eigenvalues are certainly larger come first, those whose
 eigenvalues are certainly smaller come last; a level's index is somewhere between. Levels of one
@@ -17,8 +17,10 @@ sector may mix, which their window tells (`mixing`); levels of different sectors
 come in another order than the true ones, which this interval tells.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -154,28 +156,26 @@ class Levels:
     def __len__(self) -> int:
         return len(self.sector)
 
-    def gather(self, name: str) -> np.ndarray:
-        """A field of `SectorLevels` in the order of all levels."""
-        found = np.empty(len(self), dtype=getattr(self.sectors[0], name).dtype)
-        for number, one in enumerate(self.sectors):
-            own = self.sector == number
-            found[own] = getattr(one, name)[self.rank[own]]
-        return found
+    def gather(self, field: Callable[[SectorLevels], np.ndarray]) -> np.ndarray:
+        """What the sectors know of their levels, in the order of all levels."""
+        parts = [field(one) for one in self.sectors]
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+        return np.concatenate(parts)[starts[self.sector] + self.rank]
 
     @cached_property
     def null(self) -> Bool[np.ndarray, " v"]:
         """Which levels are numerically zero."""
-        return self.gather("null")
+        return self.gather(lambda one: one.null)
 
     @cached_property
     def low(self) -> Float[np.ndarray, " v"]:
         """Lower limits of the eigenvalues, for all at once."""
-        return np.clip(self.gather("low"), 0.0, self.values)
+        return np.clip(self.gather(lambda one: one.low), 0.0, self.values)
 
     @cached_property
     def high(self) -> Float[np.ndarray, " v"]:
         """Upper limits."""
-        return np.maximum(self.gather("high"), self.values)
+        return np.maximum(self.gather(lambda one: one.high), self.values)
 
     @cached_property
     def zero(self) -> Bool[np.ndarray, " v"]:
@@ -187,7 +187,7 @@ class Levels:
         """What is known of each level, for as many copies of the factor; the null space is one."""
         first, last = self._ranks()
         starts = np.concatenate([[0], self.multiplicity.cumsum()])
-        windows = self.gather("windows")
+        windows = self.gather(lambda one: one.windows)
         found = [
             Resolution(
                 index=int(starts[i]) * copies,
@@ -220,12 +220,12 @@ def _weight_up_to(
     values: Float[np.ndarray, " v"],
     weights: Int[np.ndarray, " v"],
     limits: Float[np.ndarray, " v"],
-    side: str,
+    side: Literal["left", "right"],
 ) -> Int[np.ndarray, " v"]:
     """The weight of the values below each limit; for `right`, of those equal to it too."""
     order = np.argsort(values)
     sums = np.concatenate([[0], weights[order].cumsum()])
-    return sums[np.searchsorted(values[order], limits, side=side)]  # pyright: ignore
+    return sums[np.searchsorted(values[order], limits, side=side)]
 
 
 def _times(

@@ -25,7 +25,7 @@ F(m, nu m), m = (sum e)^2 / sum e^2 the number of energies that count.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -39,7 +39,6 @@ CONFIDENCE = 0.95
 CHUNK = 512  # rows at a time
 STEPS = 60
 _COUNTED = np.geomspace(1, 1e5, 200)
-_RAISED = fisher.ppf(CONFIDENCE, _COUNTED, (FOLDS - 1) * _COUNTED)
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,16 @@ def _outside(
 
 
 def upper_limit(
-    energy: Float[np.ndarray, "*any"], squares: Float[np.ndarray, "*any"]
+    energy: Float[np.ndarray, "*any"],
+    squares: Float[np.ndarray, "*any"],
+    confidence: float = CONFIDENCE,
 ) -> Float[np.ndarray, "*any"]:
-    """The 95 % limit of a sum of energies, from the sum and the sum of squares."""
+    """The upper limit of a sum of energies, from the sum and the sum of squares."""
     counted = np.maximum(energy**2 / np.maximum(squares, 1e-300), 1.0)
-    return energy * np.interp(np.log(counted), np.log(_COUNTED), _RAISED)
+    return energy * np.interp(np.log(counted), np.log(_COUNTED), _raised(confidence))
+
+
+@cache
+def _raised(confidence: float) -> Float[np.ndarray, " n"]:
+    """How much larger than its mean a sum of as many energies as in `_COUNTED` may be."""
+    return fisher.ppf(confidence, _COUNTED, (FOLDS - 1) * _COUNTED)

@@ -232,7 +232,7 @@ def sampled_spectrum(
     return Spectrum(
         structure,
         np.repeat(levels.values, levels.multiplicity),
-        np.repeat(levels.gather("errors"), levels.multiplicity),
+        np.repeat(levels.gather(lambda one: one.errors), levels.multiplicity),
         _orient(columns),
         bands(levels, structure.copies),
         levels.resolutions(structure.copies),

@@ -144,12 +144,12 @@ function facts(one, index) {
   const wide = end - first + 1, percent = (v) => number(100 * v, 3) + " %";
   const band = wide === 1 ? "alone" : `${first}–${end}, ${wide} directions${exact ? " with equal eigenvalues" : " that are not told apart"}`;
   const [, window, lowest, highest, low, high, group] = levelOf(one, index);
-  const spread = (window ? `± ${window}: known with ${window} level${window > 1 ? "s" : ""} on either side` : "0: known alone") + (group > 1 ? `; one of ${group} of equal eigenvalue` : "");
+  const reach = (window ? `± ${window}: known with ${window} level${window > 1 ? "s" : ""} on either side` : "0: known alone") + (group > 1 ? `; one of ${group} of equal eigenvalue` : "");
   const place = lowest === highest ? String(lowest) : `${lowest} to ${highest}`;
   const found = [
     ["eigenvalue", isNull ? (certified ? "0: no output along it before training" : "not known: too few networks") : `${number(value)}${error ? " ± " + number(error, 2) : ""}, ${number(value / one.mean, 3)} times the mean`],
   ];
-  if (!exact && !isNull) found.push(["95 % limits", `${number(low)} to ${number(high)}; index ${place}`], ["window", spread]);
+  if (!exact && !isNull) found.push(["95 % limits", `${number(low)} to ${number(high)}; index ${place}`], ["window", reach]);
   found.push(
     ["band", band],
     ["certificate", exact ? "exact" : `${certified ? "certified" : "not certified"}: overlap ${overlap.toFixed(3)} ± ${spread.toFixed(3)}`],
