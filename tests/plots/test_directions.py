@@ -55,7 +55,7 @@ def test_directions_are_marked_with_group_and_window():
     known = [replace(level, window=i) for i, level in enumerate(spectrum.resolution)]
     figure = draw_directions(replace(spectrum, resolution=tuple(known)), "title")
     titles = [axes.get_title().split("\n")[-1] for axes in figure.subfigs[1].axes]
-    assert titles[:8] == ["1 of 2"] * 2 + ["1 of 2, ± 1"] * 2 + ["1 of 2, ± 2"] * 2 + ["null"] * 2
+    assert titles[:7] == ["1 of 2"] * 2 + ["1 of 2, ± 1"] * 2 + ["1 of 2, ± 2"] * 2 + ["null"]
     legend = [text.get_text() for text in figure.subfigs[0].axes[0].get_legend().get_texts()]
     assert legend == ["known alone (window 0)", "known with its neighbours only"]
 

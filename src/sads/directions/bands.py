@@ -4,9 +4,7 @@ A single eigenvector out of a group of equal eigenvalues means nothing: another 
 gives another one. The subspace of the group may mean something. So all levels, in descending
 order, are cut into bands:
 
-- between neighbours whose gap is significant: Student's t of the differences over the folds, at
-  5 % for all gaps at once. A gap counts as the smaller of that of the eigenvalues and that of what
-  other networks show, so that the order of equal eigenvalues makes no gap;
+- at gaps that are significant for all gaps at once (`levels`);
 - as long as a band holds two levels whose intervals (`levels`) are disjoint, at its largest t.
 
 So a band holds no two eigenvalues that are told apart, and a long decay without gaps is cut into
@@ -23,9 +21,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from .levels import Levels, simultaneous
+from .levels import Levels
 from .mixing import ALLOWED, Mixing, upper_limit
 
 CERTAINTY = 0.99  # more than for a window: a certificate is picked out of many bands
@@ -60,11 +57,7 @@ class Band:
 
 def bands(levels: Levels, copies: int) -> tuple[Band, ...]:
     """The bands over the D indices; `copies` is m."""
-    gaps = gap_statistics(levels)
-    count = max(int((~levels.null).sum()) - 1, 1)
-    # On both sides: the order of neighbours from different sectors is that of the same networks.
-    least = simultaneous(count)
-    significant = np.concatenate([[True], gaps > least, [True]])
+    significant = levels.apart
     weight = np.concatenate([[0], levels.multiplicity.cumsum()]) * copies
     return tuple(
         _certified(
@@ -73,36 +66,22 @@ def bands(levels: Levels, copies: int) -> tuple[Band, ...]:
             (int(weight[first]), int(weight[end]) - 1),
             bool(significant[first] and significant[end]),
         )
-        for first, end in _cut(levels, gaps, np.flatnonzero(significant).tolist())
+        for first, end in _cut(levels, np.flatnonzero(significant).tolist())
     )
 
 
-def _cut(
-    levels: Levels, gaps: Float[np.ndarray, " v_1"], edges: list[int]
-) -> list[tuple[int, int]]:
+def _cut(levels: Levels, edges: list[int]) -> list[tuple[int, int]]:
     """The bands as (first, end) among the levels, end exclusive; at least cut at the edges."""
     waiting = list(itertools.pairwise(edges))[::-1]
     found = []
     while waiting:
         first, end = waiting.pop()
         if levels.low[first:end].max() > levels.high[first:end].min():
-            middle = first + 1 + int(np.argmax(gaps[first : end - 1]))
+            middle = first + 1 + int(np.argmax(levels.gaps[first : end - 1]))
             waiting += [(middle, end), (first, middle)]
         else:
             found.append((first, end))
     return found
-
-
-def gap_statistics(levels: Levels) -> Float[np.ndarray, " v_1"]:
-    """Student's t of each gap between neighbours; the null space is apart from all others."""
-    others = levels.gather(lambda one: one.others)
-    gaps = np.minimum(-np.diff(levels.values), -np.diff(others))
-    differences = -np.diff(levels.forms, axis=1)
-    errors = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
-    edge = levels.null[1:] & ~levels.null[:-1]
-    inside = levels.null[1:] & levels.null[:-1]
-    t = gaps / np.maximum(errors, np.finfo(float).tiny)
-    return np.where(edge, np.inf, np.where(inside, 0.0, t))
 
 
 def _certified(levels: Levels, which: slice, ends: tuple[int, int], apart: bool) -> Band:

@@ -11,10 +11,17 @@ with `FOLDS` - 1 degrees of freedom, corrected for the number of levels; the sta
 raised where an eigenvector has fitted its noise away (`mixing`). Since eigenvalues of a sector
 descend, a level is below all limits of those before it and above all of those behind it.
 
+*Gaps.* In descending order a gap has levels before and behind it. It is significant if for any two
+sectors the last level of one before it is larger than the first of the other behind it: Student's t
+of their differences over the folds, at 5 % for all gaps at once. A difference counts as the smaller
+of that of the eigenvalues and that of what other networks show, so that the order of equal
+eigenvalues makes no gap.
+
 *Interval of the index.* Directions whose eigenvalues are certainly larger come first, those whose
-eigenvalues are certainly smaller come last; a level's index is somewhere between. Levels of one
-sector may mix, which their window tells (`mixing`); levels of different sectors cannot, but may
-come in another order than the true ones, which this interval tells.
+eigenvalues are certainly smaller come last, and no level crosses a significant gap; a level's index
+is somewhere between. Levels of one sector may mix, which their window tells (`mixing`); levels of
+different sectors cannot, but may come in another order than the true ones, which this interval
+tells.
 """
 
 from collections.abc import Callable
@@ -68,7 +75,6 @@ class SectorLevels:
 
     Attributes:
         null: which are numerically zero.
-        plain: eigenvalues of the pooled estimate.
         values: eigenvalues without bias.
         others: what networks show that had no part in the eigenvectors.
         errors: standard errors.
@@ -79,7 +85,6 @@ class SectorLevels:
     """
 
     null: Bool[np.ndarray, " s"]
-    plain: Float[np.ndarray, " s"]
     values: Float[np.ndarray, " s"]
     others: Float[np.ndarray, " s"]
     errors: Float[np.ndarray, " s"]
@@ -106,7 +111,7 @@ class SectorLevels:
         above = np.where(null & (not seen), np.inf, _times(values, reach))
         low = np.maximum.accumulate(_times(values, -reach)[::-1])[::-1]
         high = np.minimum.accumulate(above)
-        return cls(null, part.pooled[0], values, others, errors, low, high, windows, mixing)
+        return cls(null, values, others, errors, low, high, windows, mixing)
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,43 @@ class Levels:
         seen = np.array([one.mixing.seen for one in self.sectors])
         return self.null & seen[self.sector]
 
+    @cached_property
+    def gaps(self) -> Float[np.ndarray, " v_1"]:
+        """Student's t of the gap behind each level but the last; the null space is apart."""
+        place = np.arange(len(self))
+        after, before = [], []  # of each gap: the next level of a sector, and the one before
+        for number in range(len(self.sectors)):
+            own = np.flatnonzero(self.sector == number)
+            found = np.searchsorted(own, place[:-1], side="right")
+            before.append(np.where(found > 0, own[found - 1], -1))
+            after.append(np.where(found < len(own), own[np.minimum(found, len(own) - 1)], -1))
+        least = np.full(len(self) - 1, np.inf)
+        for larger in before:
+            for smaller in after:
+                t = self._difference(larger, smaller)
+                least = np.minimum(least, np.where((larger < 0) | (smaller < 0), np.inf, t))
+        edge = self.null[1:] & ~self.null[:-1]
+        inside = self.null[1:] & self.null[:-1]
+        return np.where(edge, np.inf, np.where(inside, 0.0, least))
+
+    def _difference(
+        self, larger: Int[np.ndarray, " g"], smaller: Int[np.ndarray, " g"]
+    ) -> Float[np.ndarray, " g"]:
+        """Student's t of the difference between pairs of levels."""
+        others = self.gather(lambda one: one.others)
+        values = self.gather(lambda one: one.values)
+        gap = np.minimum(values[larger] - values[smaller], others[larger] - others[smaller])
+        folds = self.forms[:, larger] - self.forms[:, smaller]
+        errors = folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
+        return gap / np.maximum(errors, np.finfo(float).tiny)
+
+    @cached_property
+    def apart(self) -> Bool[np.ndarray, " v1"]:
+        """Whether the gap before each level is significant; those at both ends are."""
+        count = int((~self.null).sum()) - 1
+        # On both sides: the order of levels from different sectors is that of the same networks.
+        return np.concatenate([[True], self.gaps > simultaneous(count), [True]])
+
     def resolutions(self, copies: int) -> tuple[Resolution, ...]:
         """What is known of each level, for as many copies of the factor; the null space is one."""
         first, last = self._ranks()
@@ -213,7 +255,13 @@ class Levels:
         total = int(self.multiplicity.sum())
         larger = total - _weight_up_to(low, self.multiplicity, high, "right")
         smaller = _weight_up_to(high, self.multiplicity, low, "left")
-        return larger, total - 1 - smaller
+        if not all(one.mixing.seen for one in self.sectors):
+            return larger, total - 1 - smaller
+        edges = np.flatnonzero(self.apart)
+        block = np.searchsorted(edges, np.arange(len(self)), side="right") - 1
+        starts = np.concatenate([[0], self.multiplicity.cumsum()])
+        last = np.minimum(total - smaller, starts[edges[block + 1]]) - 1
+        return np.maximum(larger, starts[edges[block]]), last
 
 
 def _weight_up_to(
