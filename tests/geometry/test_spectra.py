@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import save
 
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, load_geometry, spectra
 from sads.geometry import result as result_module
+from sads.sealed import read_sealed, write_sealed
 
 from .families import FAMILIES
 
@@ -73,12 +72,11 @@ def test_a_spoilt_file_is_computed_again(place, computed, spoil):
 
 
 def test_a_file_of_an_older_format_is_computed_again(place, computed):
-    """Version 1 had other bands and no resolution."""
+    """Version 2 had other bands and no resolution."""
     path = place / spectra.FILE
-    with safe_open(path, framework="numpy") as file:
-        header, arrays = file.metadata(), {name: file.get_tensor(name) for name in spectra.ARRAYS}
-    del header["resolution"]
-    path.write_bytes(save(arrays, metadata=header | {"format": "sads.spectrum/1"}))
+    stored = read_sealed(path, spectra.FORMAT)
+    header = {key: text for key, text in stored.metadata.items() if key != "resolution"}
+    write_sealed(path, "sads.spectrum/2", header, stored.tensors)
     assert load_geometry(place).spectrum().resolution
     assert computed == [1]
 

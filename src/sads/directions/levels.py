@@ -179,8 +179,10 @@ class Levels:
 
     @cached_property
     def high(self) -> Float[np.ndarray, " v"]:
-        """Upper limits."""
-        return np.maximum(self.gather(lambda one: one.high), self.values)
+        """Upper limits; of a sector that no network has shown, the largest that is known."""
+        high = self.gather(lambda one: one.high)
+        known = high[np.isfinite(high)].max(initial=0.0)
+        return np.maximum(np.where(np.isfinite(high), high, known), self.values)
 
     @cached_property
     def zero(self) -> Bool[np.ndarray, " v"]:
