@@ -61,11 +61,11 @@ def row(name: str) -> dict:
     bands = [band for band in spectrum.bands if not band.null]
     frequencies = [frequency(spectrum, band) for band in bands]
     kept = ("shape", "networks", "seconds", "whitened_error", "structure", "precision")
-    kept += ("precision_check", "symmetries", "vetoed_symmetries", "certified_share")
+    kept += ("precision_check", "symmetries", "vetoed_symmetries")
+    kept += ("resolution_median", "resolution_worst")
     return {
         "network": name,
         **{key: said[key] for key in kept},
-        "certified_share_narrow": spectrum.certified_share(2),
         "ratio": float(spectrum.eigenvalues[0] / spectrum.eigenvalues[bands[-1].last]),
         "null": sum(band.width for band in spectrum.bands if band.null),
         "bands": len(bands),

@@ -141,7 +141,7 @@ def ladder() -> dict:
 
 
 def bar(name: str, **options: float) -> dict:
-    """One estimate in a process of its own: time, peak memory, error, certified share."""
+    """One estimate in a process of its own: time, peak memory, error, windows."""
     code = (
         "import json, sys, resource\n"
         "import sads\n"
@@ -152,7 +152,7 @@ def bar(name: str, **options: float) -> dict:
         " error=g.whitened_error, gib=peak,"
         " gib_with_spectrum=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,"
         " precision=g.plan.precision.features, float64_check=g.plan.precision.difference,"
-        " certified=s.certified_share(), certified_width_2=s.certified_share(2))))"
+        " median=s.resolution_median, worst=s.resolution_worst)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, name, json.dumps(options)],
@@ -181,8 +181,8 @@ def show_bar(b: dict) -> None:
     print(
         f"{b['network']}: whitened error {b['error']:.4f} from {b['networks']:,} networks in "
         f"{b['seconds']:.1f} s, {b['gib']:.2f} GiB, {b['gib_with_spectrum']:.2f} with spectrum, "
-        f"{b['precision']} (float64 differs by {b['float64_check']:.1e}); certified "
-        f"{b['certified']:.1%}, in bands of one or two {b['certified_width_2']:.1%}"
+        f"{b['precision']} (float64 differs by {b['float64_check']:.1e}); directions known "
+        f"to within {b['median']} levels (median), {b['worst']} (worst)"
     )
 
 

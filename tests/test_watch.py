@@ -37,7 +37,7 @@ def test_a_geometry_is_finished_stopped_or_running(tmp_path):
     found = dict(look(tmp_path).rows)
     assert found["state"] == "finished"
     assert found["networks"] == "120"
-    assert "of directions" in found["certified"]
+    assert "directions known to within ± " in found["known"]
     known = load_geometry(tmp_path)
     replace(known, state=replace(known.state, finished=False)).save(tmp_path)
     assert not look(tmp_path).finished

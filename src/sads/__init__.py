@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         train,
     )
     from .comparison import BandDifference, Comparison, compare
-    from .directions import Band, SADs, Spectrum, windowed_similarity
+    from .directions import Band, Resolution, SADs, Spectrum, windowed_similarity
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
     from .networks import ScoreFamily
@@ -51,7 +51,7 @@ _HOMES = {
         "train",
     ),
     "comparison": ("BandDifference", "Comparison", "compare"),
-    "directions": ("Band", "SADs", "Spectrum", "windowed_similarity"),
+    "directions": ("Band", "Resolution", "SADs", "Spectrum", "windowed_similarity"),
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
     "networks": ("ScoreFamily",),
@@ -77,6 +77,7 @@ __all__ = [
     "Protocol",
     "Ranking",
     "Report",
+    "Resolution",
     "Results",
     "Rotation",
     "RotationTransformer",

@@ -128,6 +128,7 @@ def held(lock: Path) -> bool | None:
 
 
 def _geometry(place: Path) -> Standing:
+    from .directions import headline
     from .geometry import load_geometry  # torch takes seconds to load
 
     geometry = load_geometry(place)
@@ -143,7 +144,7 @@ def _geometry(place: Path) -> Standing:
     error = geometry.whitened_error if known else None
     if error is not None:
         rows.append(("whitened error", f"{error:.2g}"))
-        rows.append(("certified", f"{geometry.spectrum().certified_share():.1%} of directions"))
+        rows.append(("known", headline(geometry.spectrum())))
     rows.append(("last stored", _ago(time.time() - (place / GEOMETRY).stat().st_mtime)))
     title = f"geometry of {geometry.plan.network} in {place}"
     numbers = {"networks": geometry.networks, "whitened_error": error}

@@ -122,6 +122,6 @@ def test_notes_say_what_limits_the_numbers():
     assert "Fewer samples (10) than dimensions (16)" in notes(few)[0]
     noise = np.random.default_rng(0).normal(size=(FOLDS, 16, 32))
     rough = align(sampled_with(noise @ noise.transpose(0, 2, 1), shape), samples(shape))
-    assert any("certified" in said for said in notes(rough))
+    assert any("known to within" in said for said in notes(rough))
     smooth = align(geometry_with(random_psd(16, 1), shape), samples(shape))
     assert notes(smooth) == []

@@ -29,12 +29,24 @@ def test_json_has_what_it_promises(sads):
     for band in found["bands"]:
         assert {"first", "last", "overlap", "certified"} <= band.keys()
         assert not band["certified"] or band["overlap"] >= 0.95
+    levels = found["resolution"]
+    assert [level["index"] for level in levels] == list(range(64))  # no channels, no pairs
+    for level in levels:
+        assert level["index_low"] <= level["index"] <= level["index_high"]
+        value = found["eigenvalues"][level["index"]]
+        assert level["eigenvalue_low"] <= value <= level["eigenvalue_high"]
+    windows = sorted(level["window"] for level in levels)
+    assert found["resolution_worst"] == windows[-1]
+    assert found["resolution_median"] == windows[32]
+    assert 0 < found["resolution_worst"] < 63
 
 
 def test_words_and_pictures(sads, tmp_path):
     code, out, _ = sads("geometry", *TINY, "--networks", "600", "--out", str(tmp_path / "run"))
     assert code == 0
     assert "whitened error" in out
+    assert "Directions known to within ± " in out
+    assert "certified" not in out
     picture = tmp_path / "directions.png"
     code, out, _ = sads("directions", str(tmp_path / "run"), "--png", str(picture))
     assert code == 0
@@ -42,7 +54,9 @@ def test_words_and_pictures(sads, tmp_path):
     assert pixels.shape[1] > 1000
     assert pixels.std() > 20
     code, out, _ = sads("directions", str(tmp_path / "run"), "--json")
-    assert json.loads(out)["networks"] == 600
+    found = json.loads(out)
+    assert found["networks"] == 600
+    assert {"resolution", "resolution_median", "resolution_worst", "bands"} <= found.keys()
 
 
 @pytest.mark.parametrize(

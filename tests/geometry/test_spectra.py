@@ -6,6 +6,7 @@ import pytest
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, load_geometry, spectra
 from sads.geometry import result as result_module
+from sads.sealed import read_sealed, write_sealed
 
 from .families import FAMILIES
 
@@ -31,7 +32,7 @@ def computed(monkeypatch):
 
 
 def same(one, other):
-    return one.bands == other.bands and all(
+    return (one.bands, one.resolution) == (other.bands, other.resolution) and all(
         np.array_equal(getattr(one, name), getattr(other, name)) for name in spectra.ARRAYS
     )
 
@@ -67,6 +68,16 @@ def test_a_spoilt_file_is_computed_again(place, computed, spoil):
     found = load_geometry(place).spectrum()
     assert computed == [1]
     assert same(found, load_geometry(place).spectrum())
+    assert computed == [1]
+
+
+def test_a_file_of_an_older_format_is_computed_again(place, computed):
+    """Version 2 had other bands and no resolution."""
+    path = place / spectra.FILE
+    stored = read_sealed(path, spectra.FORMAT)
+    header = {key: text for key, text in stored.metadata.items() if key != "resolution"}
+    write_sealed(path, "sads.spectrum/2", header, stored.tensors)
+    assert load_geometry(place).spectrum().resolution
     assert computed == [1]
 
 

@@ -50,6 +50,16 @@ def test_the_null_space_is_named_once():
     assert [text for text in texts if "null space" in text] == ["null space (4)"]
 
 
+def test_directions_are_marked_with_group_and_window():
+    spectrum = exact_spectrum(np.diag([4.0, 3, 2, 0]), Structure("channels", (2, 4)))
+    known = [replace(level, window=i) for i, level in enumerate(spectrum.resolution)]
+    figure = draw_directions(replace(spectrum, resolution=tuple(known)), "title")
+    titles = [axes.get_title().split("\n")[-1] for axes in figure.subfigs[1].axes]
+    assert titles[:7] == ["1 of 2"] * 2 + ["1 of 2, ± 1"] * 2 + ["1 of 2, ± 2"] * 2 + ["null"]
+    legend = [text.get_text() for text in figure.subfigs[0].axes[0].get_legend().get_texts()]
+    assert legend == ["known alone (window 0)", "known with its neighbours only"]
+
+
 def split_last(bands):
     """The last band as two."""
     last = bands[-1]

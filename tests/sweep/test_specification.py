@@ -71,6 +71,7 @@ def test_places_in_the_spectrum(tmp_path, geometry):
     checked = check_trials(plan_trials(load(HEAD + grid, tmp_path)))
     places = {p.trial.data.rpartition(":")[2]: p.place for p in checked}
     assert [places[k].first for k in ("0", "15", "band=3")] == [0, 15, 3]
+    assert [places[k].window for k in ("0", "15", "band=3")] == [0, 0, 0]  # a closed form
     # Eigenvalues of the linear network are 16, 15, ..., 1 up to a constant.
     assert places["0"].eigenvalue == pytest.approx(16 * places["15"].eigenvalue)
 

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from ..directions import headline
+from ..geometry import Geometry
 from ..geometry.planned import provenance, taken_as
 from .align import Alignment
 from .rotation import Rotation
 
-CERTIFIED = 0.5  # a geometry with less of its directions certified gets a warning
+COARSE = 0.05  # a geometry whose median window is a larger share of its levels gets a warning
 
 
 def summary(alignment: Alignment) -> dict[str, Any]:
@@ -77,13 +79,18 @@ def notes(alignment: Alignment) -> list[str]:
             "The extremes are exact for these estimates, and too far apart for the true ones, "
             f"since noise spreads both spectra; without the bias of G's: {low:.5g} to {high:.5g}."
         )
-    share = geometry.spectrum().certified_share()
-    if share < CERTIFIED:
+    if coarse(geometry):
         said.append(
-            f"Only {share:.0%} of the geometry's directions are certified: alpha is sound, but "
-            "single bands and rotations are not; let sads geometry run longer."
+            f"Of this geometry, {headline(geometry.spectrum())}: alpha is sound, but single "
+            "directions and rotations are not; let sads geometry run longer."
         )
     return said
+
+
+def coarse(geometry: Geometry) -> bool:
+    """Whether directions are spread over so many neighbours that single ones mean little."""
+    spectrum = geometry.spectrum()
+    return spectrum.resolution_median > COARSE * len(spectrum.resolution) or spectrum.unseen
 
 
 def rotation_summary(rotation: Rotation) -> dict[str, Any]:

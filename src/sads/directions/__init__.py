@@ -1,19 +1,21 @@
 """Directions: the spectrum of a geometry, its bands and certificates. Pure NumPy, no networks."""
 
-from .bands import CERTIFIED, Band
+from .bands import Band
 from .folds import FOLDS
+from .levels import Resolution
 from .similarity import similarity_baseline, windowed_similarity
-from .spectrum import SADs, Spectrum, exact_spectrum, sampled_spectrum
+from .spectrum import SADs, Spectrum, exact_spectrum, headline, sampled_spectrum
 from .structure import Structure
 
 __all__ = [
-    "CERTIFIED",
     "FOLDS",
     "Band",
+    "Resolution",
     "SADs",
     "Spectrum",
     "Structure",
     "exact_spectrum",
+    "headline",
     "sampled_spectrum",
     "similarity_baseline",
     "windowed_similarity",

@@ -1,38 +1,32 @@
-"""Bands: groups of neighbouring eigenvectors that the data cannot separate, with certificates.
+"""Bands: runs of levels whose eigenvalues the networks cannot tell apart, with certificates.
 
-A single eigenvector out of a group of nearly equal eigenvalues means nothing: another sample of
-networks gives another one. A *band* of k neighbouring indices means something if two independent
-halves of the networks agree on its subspace,
+A single eigenvector out of a group of equal eigenvalues means nothing: another sample of networks
+gives another one. The subspace of the group may mean something. So all levels, in descending
+order, are cut into bands:
 
-    overlap = |U_A^T U_B|_F^2 / k,      1 for equal subspaces, about k/n for unrelated ones.
+- at gaps that are significant for all gaps at once (`levels`);
+- as long as a band holds two levels whose intervals (`levels`) are disjoint, at its largest t.
 
-Grouping and certifying use different networks, otherwise bands that agree by luck are preferred.
-The grouping takes the finest partition whose bands are expected to pass: halves of the grouping
-folds lose 1 - overlap, which falls in proportion to the networks, so the certifying halves are
-expected to lose `GROUPING_LOSS` times as much. Among partitions it minimises the sum of squared
-widths.
+So a band holds no two eigenvalues that are told apart, and a long decay without gaps is cut into
+short bands, where nothing but the intervals decides.
 
-A wide band overlaps by chance: by k/n for unrelated bases, by one for the whole space. A band is
-certified if its overlap has gone 95 % of the way from there to one, which for narrow bands is an
-overlap of 0.95. Where the networks tell nothing apart, nothing is certified.
-
-The certificate is the mean overlap of the seven orthogonal halvings of the certifying folds, with
-its standard error. The reported subspace, from all networks, is three times as precise as a half
-and is compared with the truth instead of another half, so its expected loss is a sixth of the
-certificate's.
+*Certificate.* The overlap of the band's subspace with the true one is one minus the mean energy of
+its eigenvectors in the other levels of their sectors (`mixing`). A band is certified if that energy
+is below 5 % with 99 % confidence, and if the gaps on both sides are significant, so that its
+indices are known too. More than half of a sector's levels are never certified: they overlap with
+the truth by chance, and a remainder is known only because the others are.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from .folds import CERTIFYING, GROUPING, GROUPING_HALVES, SectorFolds, descending_eigh
+from .levels import Levels
+from .mixing import ALLOWED, Mixing, upper_limit
 
-CERTIFIED = 0.95
-WHOLE = 1 - 1e-9  # a chance overlap of one: the band is the whole space, whatever the data
-GROUPING_LOSS = GROUPING / CERTIFYING
-MARGIN = 0.8  # the grouping aims at this fraction of the loss that a certificate allows
+CERTAINTY = 0.99  # more than for a window: a certificate is picked out of many bands
+REMAINDER = 0.5  # bands that overlap with the truth by more than this by chance are left over
 
 
 @dataclass(frozen=True)
@@ -40,9 +34,10 @@ class Band:
     """Indices `first` to `last`, inclusive, in descending order of eigenvalue.
 
     Attributes:
-        overlap: agreement of the subspace between independent halves, in [0, 1].
-        overlap_error: its standard error.
-        certified: whether overlap is at least `CERTIFIED` of the way from chance to one.
+        overlap: of the subspace with the true one, in [0, 1]; its expectation.
+        overlap_error: how much it varies.
+        certified: whether overlap is at least 0.95 with 99 % confidence, and not for being all that
+            others leave over; its indices are known too.
         null: whether these directions are outside the range of the geometry.
         exact: whether the band follows from a closed form or from structure alone.
     """
@@ -60,128 +55,74 @@ class Band:
         return self.last - self.first + 1
 
 
-@dataclass(frozen=True)
-class Levels:
-    """Eigenvalues of all sectors in one descending order.
-
-    Attributes:
-        sector: which sector each level is in.
-        rank: its place among the eigenvalues of that sector.
-        multiplicity: how many factor indices it stands for.
-        null: whether it is numerically zero.
-    """
-
-    sector: Int[np.ndarray, " v"]
-    rank: Int[np.ndarray, " v"]
-    multiplicity: Int[np.ndarray, " v"]
-    null: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.sector)
-
-
-def overlap_matrix(
-    parts: list[SectorFolds], levels: Levels, bases: list[tuple[np.ndarray, np.ndarray]]
-) -> Float[np.ndarray, "v v"]:
-    """Multiplicity times <u_i, v_j>^2 between the eigenvectors of two halves, by level.
-
-    Args:
-        parts: the folds on each sector.
-        levels: the order of the eigenvalues.
-        bases: for each sector the eigenvectors of either half.
-    """
-    table = np.zeros((len(levels), len(levels)))
-    for number, (part, (first, second)) in enumerate(zip(parts, bases, strict=True)):
-        own = np.flatnonzero(levels.sector == number)
-        ranks = levels.rank[own]
-        squares = (first.T @ second) ** 2
-        table[np.ix_(own, own)] = part.sector.multiplicity * squares[np.ix_(ranks, ranks)]
-    return table
-
-
-def half_bases(
-    parts: list[SectorFolds], halves: tuple[np.ndarray, np.ndarray]
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Eigenvectors of both halves on each sector."""
-    return [
-        (descending_eigh(part.mean(halves[0]))[1], descending_eigh(part.mean(halves[1]))[1])
-        for part in parts
-    ]
-
-
-def block_sums(table: Float[np.ndarray, "v v"]) -> Float[np.ndarray, "v1 v1"]:
-    """Prefix sums P with P[j, j] - P[i, j] - P[j, i] + P[i, i] the sum over the block i..j-1."""
-    padded = np.zeros((len(table) + 1, len(table) + 1))
-    padded[1:, 1:] = table.cumsum(0).cumsum(1)
-    return padded
-
-
-def group(parts: list[SectorFolds], levels: Levels) -> list[tuple[int, int]]:
-    """The finest partition of the levels into bands expected to be certified: (first, last)."""
-    tables = [overlap_matrix(parts, levels, half_bases(parts, h)) for h in GROUPING_HALVES]
-    prefix = block_sums(np.mean(tables, axis=0))
-    weight = np.concatenate([[0], levels.multiplicity.cumsum()])
-    allowed = MARGIN * (1 - CERTIFIED) / GROUPING_LOSS
-    diagonal = np.diag(prefix)
-    cost = np.full(len(levels) + 1, np.inf)
-    cost[0] = 0.0
-    best = np.zeros(len(levels) + 1, dtype=int)
-    for end in range(1, len(levels) + 1):
-        start = np.arange(end)
-        width = weight[end] - weight[:end]
-        inside = diagonal[end] - prefix[:end, end] - prefix[end, :end] + diagonal[:end]
-        good = 1 - inside / width <= allowed
-        good &= (levels.null[:end] == levels.null[end - 1]) | (start == 0) & (end == len(levels))
-        price = np.where(good, cost[:end] + width.astype(float) ** 2, np.inf)
-        best[end] = int(np.argmin(price))
-        cost[end] = price[best[end]]
-    return _backtrack(best)
-
-
-def _backtrack(best: Int[np.ndarray, " v1"]) -> list[tuple[int, int]]:
-    bands, end = [], len(best) - 1
-    while end > 0:
-        bands.append((int(best[end]), end - 1))
-        end = int(best[end])
-    return bands[::-1]
-
-
-def block_overlaps(
-    table: Float[np.ndarray, "v v"], levels: Levels, groups: list[tuple[int, int]]
-) -> Float[np.ndarray, " b"]:
-    """The overlap of each band between two halves."""
-    p = block_sums(table)
-    weight = np.concatenate([[0], levels.multiplicity.cumsum()])
-    i, j = np.array([first for first, _ in groups]), np.array([last + 1 for _, last in groups])
-    return (p[j, j] - p[i, j] - p[j, i] + p[i, i]) / (weight[j] - weight[i])
-
-
-def certify(
-    overlaps: Float[np.ndarray, "h b"], levels: Levels, groups: list[tuple[int, int]], copies: int
-) -> tuple[Band, ...]:
-    """Bands over the D indices from their overlaps in each halving; `copies` is m."""
-    weight = np.concatenate([[0], levels.multiplicity.cumsum()])
-    mean = np.clip(overlaps.mean(axis=0), 0.0, 1.0)
-    error = overlaps.std(axis=0, ddof=1) / np.sqrt(len(overlaps))
-    chance = [_chance(levels, first, last) for first, last in groups]
+def bands(levels: Levels, copies: int) -> tuple[Band, ...]:
+    """The bands over the D indices; `copies` is m."""
+    significant = levels.apart
+    weight = np.concatenate([[0], levels.multiplicity.cumsum()]) * copies
     return tuple(
-        Band(
-            first=int(weight[first]) * copies,
-            last=int(weight[last + 1]) * copies - 1,
-            overlap=float(mean[i]),
-            overlap_error=float(error[i]),
-            certified=bool(
-                chance[i] < WHOLE and mean[i] >= CERTIFIED + (1 - CERTIFIED) * chance[i]
-            ),
-            null=bool(levels.null[first] and levels.null[last]),
+        _certified(
+            levels,
+            slice(first, end),
+            (int(weight[first]), int(weight[end]) - 1),
+            bool(significant[first] and significant[end]),
         )
-        for i, (first, last) in enumerate(groups)
+        for first, end in _cut(levels, np.flatnonzero(significant).tolist())
     )
 
 
-def _chance(levels: Levels, first: int, last: int) -> float:
-    """The overlap that unrelated bases of every sector would have on a band."""
-    size = np.bincount(levels.sector)
-    inside = np.bincount(levels.sector[first : last + 1], minlength=len(size))
-    weight = np.bincount(levels.sector, weights=levels.multiplicity) / size  # of one level
-    return float(np.sum(weight * inside**2 / size) / np.sum(weight * inside))
+def _cut(levels: Levels, edges: list[int]) -> list[tuple[int, int]]:
+    """The bands as (first, end) among the levels, end exclusive; at least cut at the edges."""
+    waiting = list(itertools.pairwise(edges))[::-1]
+    found = []
+    while waiting:
+        first, end = waiting.pop()
+        if levels.low[first:end].max() > levels.high[first:end].min():
+            middle = first + 1 + int(np.argmax(levels.gaps[first : end - 1]))
+            waiting += [(middle, end), (first, middle)]
+        else:
+            found.append((first, end))
+    return found
+
+
+def _certified(levels: Levels, which: slice, ends: tuple[int, int], apart: bool) -> Band:
+    """One band, and whether its subspace and its indices are known.
+
+    Args:
+        levels: all levels.
+        which: those of the band.
+        ends: its first and its last index.
+        apart: whether the gaps around it are significant.
+    """
+    if levels.null[which.start]:
+        known = bool(levels.zero[which].all())
+        return Band(*ends, float(known), 0.0, known, null=True)
+    energy = squares = chance = 0.0  # weighted means over the band's directions
+    seen = True
+    directions = float(levels.multiplicity[which].sum())
+    for number in np.unique(levels.sector[which]):
+        own = which.start + np.flatnonzero(levels.sector[which] == number)
+        mixing = levels.sectors[number].mixing
+        leaked, leaked_squares = leaks(mixing, slice(levels.rank[own[0]], levels.rank[own[-1]] + 1))
+        weight = float(levels.multiplicity[own[0]]) / directions
+        energy += weight * leaked
+        squares += weight**2 * leaked_squares
+        if len(mixing.energies) > 1:  # a level alone in its sector is exact
+            chance += weight * len(own) ** 2 / len(mixing.energies)
+        seen = seen and mixing.seen
+    limit = float(upper_limit(np.array([energy]), np.array([squares]), CERTAINTY)[0])
+    return Band(
+        *ends,
+        overlap=float(np.clip(1 - energy, 0.0, 1.0)),
+        overlap_error=float(np.sqrt(2 * squares)),
+        certified=bool(apart and seen and limit <= ALLOWED and chance <= REMAINDER),
+    )
+
+
+def leaks(mixing: Mixing, ranks: slice) -> tuple[float, float]:
+    """The energy of some neighbouring levels in the others, and the sum of its squares."""
+    rows = mixing.energies[ranks]
+    inside = rows[:, ranks]
+    return (
+        max(float(rows.sum() - inside.sum()), 0.0),
+        max(float(np.sum(rows**2) - np.sum(inside**2)), 0.0),
+    )

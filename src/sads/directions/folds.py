@@ -1,11 +1,13 @@
 """Independent estimates of one symmetric matrix, and what they say about its error.
 
 The networks of an estimate are dealt into `FOLDS` folds. Each fold F_k is an independent estimate
-of the same factor; their mean is the estimate. Folds play two roles that must not mix: the first
-`GROUPING` choose the bands, the others certify them.
+of the same factor; their mean, weighted by networks, is the estimate, with eigenvectors u_i.
 
-The certifying folds are halved along the rows of a Hadamard matrix. The contrasts of the halves
-are mutually orthogonal, so the seven distances between halves are independent measurements.
+*Scatter.* Var(u_i^T G u_j) of the mean is estimated by the spread of u_i^T F_k u_j over the folds,
+with `FOLDS` - 1 degrees of freedom.
+
+*Cross-fitting.* Eigenvectors fit the noise of the networks they come from. What they are worth is
+shown by other networks: eigenvectors of all folds but a third, quadratic forms of that third.
 """
 
 from dataclasses import dataclass
@@ -13,22 +15,10 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import hadamard
 
 from .symmetry import Sector
 
 FOLDS = 12
-GROUPING = 4
-CERTIFYING = FOLDS - GROUPING
-
-
-def balanced_halves(folds: Int[np.ndarray, " k"]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """All orthogonal splits of k folds (k a power of two) into two halves: k - 1 of them."""
-    return [(folds[row > 0], folds[row < 0]) for row in hadamard(len(folds))[1:]]
-
-
-GROUPING_HALVES = balanced_halves(np.arange(GROUPING))
-CERTIFYING_HALVES = balanced_halves(np.arange(GROUPING, FOLDS))
 EVERY_OTHER = (np.arange(0, FOLDS, 2), np.arange(1, FOLDS, 2))
 THIRDS = [np.arange(start, FOLDS, 3) for start in range(3)]
 
@@ -56,6 +46,45 @@ class SectorFolds:
     def pooled(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s s"]]:
         """Eigenvalues, descending, and eigenvectors of the estimate from all folds."""
         return descending_eigh(self.mean(np.arange(len(self.blocks))))
+
+    @cached_property
+    def scatter(self) -> tuple[Float[np.ndarray, "s s"], Float[np.ndarray, "K s"]]:
+        """Var(u_i^T G u_j) of the mean for i != j, and u_i^T F_k u_i for every fold."""
+        vectors = self.pooled[1]
+        weights = self.counts / self.counts.sum()
+        variance = np.zeros_like(vectors)
+        forms = np.empty(self.blocks.shape[:2])
+        for k, fold in enumerate(self.blocks):
+            turned = vectors.T @ (fold @ vectors)
+            forms[k] = np.diag(turned)
+            turned *= turned  # its mean over the folds is diagonal, so this is the deviation
+            variance += weights[k] / (len(weights) - 1) * turned
+        return variance, forms
+
+    @cached_property
+    def errors(self) -> Float[np.ndarray, " s"]:
+        """Standard errors of the eigenvalues."""
+        forms = self.scatter[1]
+        return forms.std(axis=0, ddof=1) / np.sqrt(len(forms))
+
+    @cached_property
+    def cross_fitted(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
+        """u^T A u and u^T A' u, u the eigenvectors of all folds but a third A', A their mean.
+
+        Means over the three thirds.
+        """
+        own, others = np.zeros((2, self.sector.size))
+        for third in THIRDS:
+            values, vectors = descending_eigh(self.mean(np.setdiff1d(np.arange(FOLDS), third)))
+            own += values / len(THIRDS)
+            others += np.einsum("ij,ij->j", vectors, self.mean(third) @ vectors) / len(THIRDS)
+        return own, others
+
+    @cached_property
+    def raised(self) -> Float[np.ndarray, " s"]:
+        """How much more other networks show along an eigenvector than its own; at least one."""
+        own, others = self.pooled[0], self.cross_fitted[1]
+        return np.maximum(1.0, others / np.where(own > 0, own, np.inf))
 
 
 def descending_eigh(

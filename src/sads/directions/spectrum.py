@@ -1,4 +1,4 @@
-"""The eigenvalues and eigenvectors of a geometry, with errors, bands and certificates.
+"""The eigenvalues and eigenvectors of a geometry, with errors, resolution and bands.
 
 *Eigenvalues.* The largest eigenvalues of a noisy matrix are too large and the smallest too small:
 to second order the bias of lambda_i is +b_i, b_i = sum_j Var(u_i^T G u_j) / (lambda_i - lambda_j).
@@ -18,16 +18,17 @@ in ascending order: what is modelled best comes first (conjecture 1).
 """
 
 import itertools
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import isotonic_regression
 
 from ..markup import CERTIFIED, UNCERTIFIED, facts, log_plot
-from .bands import Band, Levels, block_overlaps, certify, group, half_bases, overlap_matrix
-from .folds import CERTIFYING_HALVES, FOLDS, THIRDS, SectorFolds, descending_eigh, restrict_folds
+from .bands import Band, bands
+from .folds import descending_eigh, restrict_folds
+from .levels import Levels, Resolution, simultaneous
 from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
@@ -61,6 +62,7 @@ class Spectrum:
         factor_errors: their standard errors.
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
         bands: groups of indices of the whole geometry, in order, covering all D.
+        resolution: what is known of each level, in order, covering all D.
     """
 
     structure: Structure
@@ -68,6 +70,7 @@ class Spectrum:
     factor_errors: Float[np.ndarray, " n"]
     factor_vectors: Float[np.ndarray, "n n"]
     bands: tuple[Band, ...]
+    resolution: tuple[Resolution, ...]
 
     @property
     def eigenvalues(self) -> Float[np.ndarray, " D"]:
@@ -106,26 +109,99 @@ class Spectrum:
             self.eigenvectors[:, ::-1].copy(),
         )
 
-    def certified_share(self, width: int | None = None) -> float:
-        """The share of the D indices in certified bands, of at most some width."""
-        covered = sum(b.width for b in self.bands if b.certified and b.width <= (width or b.width))
-        return covered / self.structure.size
+    def resolution_of(self, index: int) -> Resolution:
+        """What is known of the level that an index belongs to."""
+        if not 0 <= index < self.structure.size:
+            raise IndexError(f"index {index} is outside 0 to {self.structure.size - 1}")
+        starts = [level.index for level in self.resolution]
+        return self.resolution[bisect_right(starts, index) - 1]
+
+    @cached_property
+    def windows(self) -> Int[np.ndarray, " D"]:
+        """The window of every direction, in levels of its sector; 0 in the null space."""
+        found = [level.window for level in self.resolution]
+        return np.repeat(found, [level.multiplicity for level in self.resolution])
+
+    @property
+    def null_directions(self) -> int:
+        """Directions outside the range of the geometry."""
+        return sum(band.width for band in self.bands if band.null)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether the null space may be there for a lack of networks."""
+        return any(band.null and not band.certified for band in self.bands)
+
+    @property
+    def resolution_median(self) -> int:
+        """The median window over the directions outside the null space."""
+        live = self._live_windows
+        return int(np.quantile(live, 0.5, method="higher")) if len(live) else 0
+
+    @property
+    def resolution_worst(self) -> int:
+        """The largest window."""
+        return int(self._live_windows.max(initial=0))
+
+    @property
+    def _live_windows(self) -> Int[np.ndarray, " d"]:
+        nulls = [level.multiplicity for level in self.resolution if level.null]
+        return self.windows[: self.structure.size - sum(nulls)]
+
+    @property
+    def eigenvalue_accuracy(self) -> float:
+        """The median distance from eigenvalues to their limits, relative to the eigenvalue."""
+        values = self.eigenvalues
+        found = [
+            max(level.eigenvalue_high / value - 1, 1 - level.eigenvalue_low / value)
+            for level in self.resolution
+            if (value := values[level.index]) > 0
+            for _ in range(level.multiplicity)
+        ]
+        return float(np.median(found)) if found else 0.0
 
     def _repr_html_(self) -> str:
-        """For notebooks: the eigenvalues, blue where they are certified, orange where not."""
-        certified = [b.certified for b in self.bands for _ in range(b.width)]
-        colours = [CERTIFIED if good else UNCERTIFIED for good in certified]
+        """For notebooks: the eigenvalues, blue where a direction is known without neighbours."""
+        colours = [CERTIFIED if window == 0 else UNCERTIFIED for window in self.windows]
         size = self.structure.size
         rows = [
             ("directions", f"{size:,} ({self.structure.kind})"),
+            ("known", headline(self)),
             ("bands", f"{len(self.bands):,}, {sum(b.certified for b in self.bands):,} certified"),
-            ("certified", f"{self.certified_share():.1%} of directions"),
-            ("null space", f"{sum(b.width for b in self.bands if b.null):,} directions"),
+            ("null space", f"{self.null_directions:,} directions"),
         ]
-        label = "eigenvalues, largest (modelled worst) first; orange: not certified"
+        label = (
+            "eigenvalues, largest (modelled worst) first; orange: known only with their neighbours"
+        )
         step = -(-size // MOST_DOTS)
         values = self.eigenvalues.tolist()[::step]
         return facts("Spectrum", rows) + log_plot(values, colours[::step], label)
+
+
+def headline(spectrum: Spectrum) -> str:
+    """How well the directions are known, in one clause."""
+    groups = sum(level.multiplicity > 1 and not level.null for level in spectrum.resolution)
+    exact = f"{groups:,} exact group{'' if groups == 1 else 's'} of equal eigenvalues"
+    if all(band.exact for band in spectrum.bands):
+        return f"directions are exact, {exact}" if groups else "directions are exact"
+    if spectrum.unseen:
+        return "directions not known yet: the networks have not seen all of them"
+    middle, worst = spectrum.resolution_median, spectrum.resolution_worst
+    text = (
+        f"directions known to within ± {middle:,} level{'' if middle == 1 else 's'} (median), "
+        f"± {worst:,} (worst), eigenvalues within {percentage(spectrum.eigenvalue_accuracy)}"
+    )
+    return f"{text}; {exact}" if groups else text
+
+
+def percentage(share: float) -> str:
+    """A share in per cent with two digits.
+
+    >>> percentage(0.0417), percentage(0.999), percentage(12.3)
+    ('4.2 %', '100 %', '1,230 %')
+    """
+    rounded = float(f"{100 * share:.2g}") if share < 1 else round(100 * share)
+    return f"{rounded:,g} %" if rounded < 1e6 else f"{rounded:.1g} %"
 
 
 def sampled_spectrum(
@@ -145,64 +221,7 @@ def sampled_spectrum(
     if structure.rows == 1:  # isotropic by structure: nothing to separate
         return _isotropic(folds, structure)
     parts = restrict_folds(folds, counts, sectors(structure, symmetries))
-    levels = _order(parts)
-    groups = group(parts, levels)
-    tables = (overlap_matrix(parts, levels, half_bases(parts, h)) for h in CERTIFYING_HALVES)
-    overlaps = np.array([block_overlaps(table, levels, groups) for table in tables])
-    bands = certify(overlaps, levels, groups, structure.copies)
-    values = [np.mean([_balanced(part, third) for third in THIRDS], axis=0) for part in parts]
-    return _assemble(parts, levels, values, [_errors(part) for part in parts], bands, structure)
-
-
-def _isotropic(folds: Float[np.ndarray, "K 1 1"], structure: Structure) -> Spectrum:
-    """All directions alike, with the eigenvalue's error from the folds."""
-    value, error = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
-    band = Band(0, structure.size - 1, 1.0, 0.0, certified=True, exact=True)
-    return Spectrum(structure, value[0], error[0], np.ones((1, 1)), (band,))
-
-
-def _order(parts: list[SectorFolds]) -> Levels:
-    """All sectors' eigenvalues in one descending order, by the pooled estimate."""
-    values = np.concatenate([part.pooled[0] for part in parts])
-    order = np.argsort(-values, kind="stable")
-    sizes = [part.sector.size for part in parts]
-    return Levels(
-        sector=np.repeat(np.arange(len(parts)), sizes)[order],
-        rank=np.concatenate([np.arange(size) for size in sizes])[order],
-        multiplicity=np.repeat([part.sector.multiplicity for part in parts], sizes)[order],
-        null=~numerical_range(values, float(values.max()))[order],
-    )
-
-
-def _balanced(part: SectorFolds, third: Int[np.ndarray, " k"]) -> Float[np.ndarray, " s"]:
-    """(u^T A u + u^T A' u) / 2 for the eigenvectors u of all folds but a third, A."""
-    used, left_out = part.mean(np.setdiff1d(np.arange(FOLDS), third)), part.mean(third)
-    vectors = descending_eigh(used)[1]
-    return np.einsum("ij,ij->j", vectors, (used + left_out) / 2 @ vectors)
-
-
-def _errors(part: SectorFolds) -> Float[np.ndarray, " s"]:
-    """Standard errors of the eigenvalues from the spread over the folds."""
-    vectors = part.pooled[1]
-    forms = np.stack([np.einsum("ij,ij->j", vectors, fold @ vectors) for fold in part.blocks])
-    return forms.std(axis=0, ddof=1) / np.sqrt(FOLDS)
-
-
-def _assemble(
-    parts: list[SectorFolds],
-    levels: Levels,
-    values: list[np.ndarray],
-    errors: list[np.ndarray],
-    bands: tuple[Band, ...],
-    structure: Structure,
-) -> Spectrum:
-    def in_order(by_sector: list[np.ndarray]) -> np.ndarray:
-        return np.array([by_sector[s][r] for s, r in zip(levels.sector, levels.rank, strict=True)])
-
-    fitted = isotonic_regression(
-        in_order(values), weights=levels.multiplicity.astype(float), increasing=False
-    ).x
-    fitted = np.where(levels.null, 0.0, np.maximum(fitted, 0.0))
+    levels = Levels.of(parts)
     columns = np.empty((structure.rows, structure.rows))
     starts = np.concatenate([[0], levels.multiplicity.cumsum()])
     for number, part in enumerate(parts):
@@ -212,11 +231,22 @@ def _assemble(
             columns[:, starts[own] + copy] = image @ vectors
     return Spectrum(
         structure,
-        np.repeat(fitted, levels.multiplicity),
-        np.repeat(np.where(levels.null, 0.0, in_order(errors)), levels.multiplicity),
+        np.repeat(levels.values, levels.multiplicity),
+        np.repeat(levels.gather(lambda one: one.errors), levels.multiplicity),
         _orient(columns),
-        bands,
+        bands(levels, structure.copies),
+        levels.resolutions(structure.copies),
     )
+
+
+def _isotropic(folds: Float[np.ndarray, "K 1 1"], structure: Structure) -> Spectrum:
+    """All directions alike, with the eigenvalue's error from the folds."""
+    value, error = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
+    last, reach = structure.size - 1, simultaneous(1) * float(error[0, 0])
+    band = Band(0, last, 1.0, 0.0, certified=True, exact=True)
+    limits = max(float(value[0, 0]) - reach, 0.0), float(value[0, 0]) + reach
+    known = Resolution(0, structure.size, 0, 0, last, *limits)
+    return Spectrum(structure, value[0], error[0], np.ones((1, 1)), (band,), (known,))
 
 
 def exact_spectrum(
@@ -239,7 +269,12 @@ def exact_spectrum(
         Band(int(a), int(b) - 1, 1.0, 0.0, True, bool(values[a // structure.copies] == 0), True)
         for a, b in itertools.pairwise(edges)
     )
-    return Spectrum(structure, values, np.zeros_like(values), _orient(columns), bands)
+    known = tuple(
+        Resolution(b.first, b.width, 0, b.first, b.last, value, value, b.null)
+        for b in bands
+        for value in [float(values[b.first // structure.copies])]
+    )
+    return Spectrum(structure, values, np.zeros_like(values), _orient(columns), bands, known)
 
 
 def _orient(vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:

@@ -2,7 +2,8 @@
 
 For each architecture: rank-one data x = sqrt(D) g v along nine directions v, from the largest to
 the smallest eigenvalue, MSW2 of the samples of each training, mean and standard error over seeds.
-The transformers' eigenvalues repeat, so there the directions are drawn from bands.
+The transformers' eigenvalues repeat, so there the directions are drawn from bands. A number behind
+a direction is its window: it may be spread over so many neighbouring levels on either side.
 """
 
 from collections.abc import Mapping
@@ -92,6 +93,7 @@ def data(request: Request) -> Data:
         shown = [pictured(spectrum.vector(i), spectrum.structure) for i in indices]
         pictures[f"vectors-{name}"] = np.stack(shown)
         pictures[f"indices-{name}"] = np.array(indices)
+        pictures[f"windows-{name}"] = spectrum.windows
         pictures[f"eigenvalues-{name}"] = spectrum.eigenvalues / spectrum.eigenvalues[0]
     found = run_parts(request, FOLDER, plans)
     rows = [row for name in names for row in found[name]]
@@ -146,7 +148,8 @@ def _panel(panel: Any, data: Data, name: str) -> None:
     slots = np.arange(len(found))
     errors = [error or 0.0 for _, _, error in found]
     axes.errorbar(slots, [m for _, m, _ in found], errors, color=BLUE, marker="o", markersize=3)
-    axes.set_xticks(slots, [f"$u_{{{place + 1}}}$" for place, _, _ in found])
+    windows = data.pictures[f"windows-{name}"]
+    axes.set_xticks(slots, [_tick(place, int(windows[place])) for place, _, _ in found])
     axes.set_xlabel("direction (first index of its band; 1: largest eigenvalue)", fontsize=7)
     axes.set_ylabel("MSW$_2$", color=BLUE)
     axes.set_title(data.protocol["networks"][name])
@@ -163,6 +166,11 @@ def _panel(panel: Any, data: Data, name: str) -> None:
         show(pictures[1, column], dft_energy(vector), signed=False)
     pictures[0, 0].set_ylabel("$u$", rotation=0, labelpad=6)
     pictures[1, 0].set_ylabel("DFT", fontsize=6)
+
+
+def _tick(index: int, window: int) -> str:
+    """The name of a direction, and its window where that is not zero."""
+    return f"$u_{{{index + 1}}}$" + (f"\n± {window}" if window else "")
 
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:

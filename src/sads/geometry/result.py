@@ -140,7 +140,7 @@ class Geometry:
         return found
 
     def spectrum(self) -> Spectrum:
-        """Eigenvalues, eigenvectors, bands and certificates; computed once."""
+        """Eigenvalues, eigenvectors, their resolution and bands; computed once."""
         return self._spectrum
 
     def save(self, directory: str | Path) -> None:

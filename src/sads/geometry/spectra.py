@@ -1,8 +1,8 @@
 """Spectra of large geometries, kept beside them.
 
-The bands of a spectrum take two dozen eigendecompositions: a moment for a factor of some hundred
-rows, many minutes for 4096. What was decomposed is known by a digest of the sums and the plan, so a
-spectrum of an earlier state of the run, or a spoilt file, is not taken for this one.
+A spectrum takes four eigendecompositions and two products a fold: a moment for a factor of some
+hundred rows, minutes for 4096. What was decomposed is known by a digest of the sums and the plan,
+so a spectrum of an earlier state of the run, or a spoilt file, is not taken for this one.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..directions import Band, Spectrum
+from ..directions import Band, Resolution, Spectrum
 from ..errors import ArtefactError
 from ..sealed import parse_json, read_sealed, sensible, write_sealed
 from ..storage import checksum
@@ -20,7 +20,7 @@ from .plan import Plan
 from .state import State
 
 FILE = "spectrum.safetensors"
-FORMAT = "sads.spectrum/2"
+FORMAT = "sads.spectrum/3"  # 2 had other bands and no resolution
 KEPT_FROM = 1024  # rows of the factor
 ARRAYS = ("factor_values", "factor_errors", "factor_vectors")
 
@@ -44,7 +44,9 @@ def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:
                 return None
             arrays = {name: stored.tensors[name] for name in ARRAYS}
             bands = tuple(Band(**band) for band in parse_json(stored.metadata["bands"]))
-            return Spectrum(plan.readout.structure, **arrays, bands=bands)
+            levels = parse_json(stored.metadata["resolution"])
+            known = tuple(Resolution(**level) for level in levels)
+            return Spectrum(plan.readout.structure, **arrays, bands=bands, resolution=known)
     except ArtefactError:
         return None  # it can be computed again
 
@@ -55,6 +57,7 @@ def write_spectrum(directory: Path, plan: Plan, state: State, spectrum: Spectrum
     header = {
         "of": digest_of(plan, state),
         "bands": json.dumps([asdict(band) for band in spectrum.bands]),
+        "resolution": json.dumps([asdict(level) for level in spectrum.resolution]),
     }
     try:
         write_sealed(directory / FILE, FORMAT, header, arrays)

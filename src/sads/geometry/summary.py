@@ -1,7 +1,9 @@
 """A geometry in plain values and in words."""
 
+from dataclasses import asdict
 from typing import Any
 
+from ..directions import Spectrum, headline
 from .planned import provenance, redrawn, sampled_from, taken_as
 from .result import Geometry
 
@@ -33,7 +35,9 @@ def summary(geometry: Geometry) -> dict[str, Any]:
             }
             for band in spectrum.bands
         ],
-        "certified_share": spectrum.certified_share(),
+        "resolution": [asdict(level) for level in spectrum.resolution],
+        "resolution_median": spectrum.resolution_median,
+        "resolution_worst": spectrum.resolution_worst,
     }
 
 
@@ -56,7 +60,7 @@ def sentences(geometry: Geometry) -> list[str]:
     said += redrawn(plan)
     if plan.note:
         said.append(f"Estimated from {sampled_from(plan)}: {plan.note}.")
-    null = sum(band.width for band in spectrum.bands if band.null)
+    null = spectrum.null_directions
     if not geometry.state.finished:
         said.append("The run is not finished: the same command goes on with it.")
     if geometry.structure.kind == "isotropic":
@@ -65,23 +69,24 @@ def sentences(geometry: Geometry) -> list[str]:
         said.append("So far the networks tell no direction apart from the others: take more.")
     else:
         smallest = values[size - null - 1]
+        missing = "no network has shown yet" if spectrum.unseen else "it cannot produce at all"
         ratio = values[0] / smallest if smallest > 0 else float("inf")
         said.append(
             f"Largest eigenvalue {values[0]:.4g} (modelled worst), smallest {smallest:.4g}"
-            f"{f' and {null} directions that it cannot produce at all' if null else ''}: "
+            f"{f' and {null} directions that {missing}' if null else ''}: "
             f"a ratio of {ratio:.3g}."
         )
-    certified = [band for band in spectrum.bands if band.certified]
-    share = spectrum.certified_share()
-    said.append(
-        f"{len(certified)} of {len(spectrum.bands)} bands are certified; they hold "
-        f"{share:.1%} of the {size} directions "
-        f"({spectrum.certified_share(2):.1%} in bands of one or two)."
-    )
+    said.append(known(spectrum))
     vetoed = [s for s in plan.symmetries if s not in geometry.symmetries]
     if vetoed:
         said.append(f"The networks contradict the declared symmetry {', '.join(vetoed)}: not used.")
     return said
+
+
+def known(spectrum: Spectrum) -> str:
+    """How well the directions are known, as a sentence."""
+    text = headline(spectrum)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _how(geometry: Geometry) -> str:

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..directions import Band, Spectrum, Structure
+from ..directions import Band, Resolution, Spectrum, Structure
 from ..errors import InputError
 from ..storage import atomic_write
 
@@ -42,7 +42,7 @@ def draw_directions(spectrum: Spectrum, title: str) -> Figure:
         _picture(pictures[0, column], picture, "RdBu_r", signed=True)
         _picture(pictures[1, column], dft_energy(picture), "magma", signed=False)
         pictures[0, column].set_title(
-            f"$u_{{{index + 1}}}$\n{_mark(spectrum.band_of(index))}", fontsize=8
+            f"$u_{{{index + 1}}}$\n{_mark(spectrum.resolution_of(index))}", fontsize=8
         )
     tokens = spectrum.structure.kind == "tokens"
     label = "eigenvector\nover patches" if tokens else "eigenvector"
@@ -56,21 +56,24 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
     errors = spectrum.eigenvalue_errors / spectrum.eigenvalues[0]
     positive = values[values > 0]
     index = np.arange(len(values))
-    for band in spectrum.bands:
-        part = slice(band.first, band.last + 1)
-        if band.null:
-            continue
-        point = band.width <= max(2, len(values) // 200)  # a line this short would not be seen
+    alone = spectrum.windows == 0
+    kinds = (
+        (alone, CERTIFIED, "known alone (window 0)"),
+        (~alone, UNCERTIFIED, "known with its neighbours only"),
+    )
+    for kind, colour, label in kinds:
+        part = kind & (values > 0)
         axes.errorbar(
             index[part],
             values[part],
             yerr=INTERVAL * errors[part],
-            color=CERTIFIED if band.certified else UNCERTIFIED,
-            marker="." if point else None,
+            color=colour,
+            marker=".",
             markersize=3,
-            linewidth=0 if point else 2.2,
+            linewidth=0,
             elinewidth=0.8,
         )
+        axes.plot([], [], marker="o", linestyle="", color=colour, label=label, markersize=4)
     _draw_null_space(axes, [band for band in spectrum.bands if band.null])
     for i in indices:
         axes.axvline(i, color=ACCENT, linewidth=0.4, alpha=0.4, zorder=0)
@@ -78,8 +81,6 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
     axes.set_ylim(positive.min() / 1.6, 1.8)
     axes.set_xlabel("index of the direction (0: largest eigenvalue, modelled worst)")
     axes.set_ylabel("eigenvalue / largest")
-    for colour, label in ((CERTIFIED, "certified band"), (UNCERTIFIED, "not certified")):
-        axes.plot([], [], marker="o", linestyle="", color=colour, label=label, markersize=4)
     axes.legend(loc="upper right", fontsize=8, framealpha=1.0, edgecolor="none")
 
 
@@ -91,7 +92,7 @@ def _draw_null_space(axes: Axes, bands: list[Band]) -> None:
     axes.text(
         (first + last) / 2,
         0.5,
-        f"null space ({last - first + 1})",
+        f"{'null space' if bands[0].certified else 'not seen yet'} ({last - first + 1})",
         ha="center",
         va="center",
         rotation=90,
@@ -101,11 +102,13 @@ def _draw_null_space(axes: Axes, bands: list[Band]) -> None:
     )
 
 
-def _mark(band: Band) -> str:
-    if band.null:
+def _mark(level: Resolution) -> str:
+    """The window of a direction, and how many share its eigenvalue exactly."""
+    if level.null:
         return "null"
-    wide = f"1 of {band.width}" if band.width > 1 else ""
-    return wide or ("certified" if band.certified else "uncertain")
+    group = f"1 of {level.multiplicity}" if level.multiplicity > 1 else ""
+    spread = f"± {level.window}" if level.window or not group else ""
+    return ", ".join(part for part in (group, spread) if part)
 
 
 def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.ndarray, "..."]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..alignment import Alignment
-from ..alignment.summary import CERTIFIED, MEASURED
+from ..alignment.summary import MEASURED, coarse
 from ..directions import Spectrum
 from ..doctor import Diagnosis
 from ..geometry import Geometry
+from ..geometry.summary import known as sentence
 from .levels import Named
 from .pictures import eigenvector_picture, mean_frequency
 from .reproduce import geometry_command
@@ -57,7 +58,7 @@ def answer(named: Named, alignment: Alignment | None, found: Diagnosis | None) -
 def predicted(geometry: Geometry) -> str:
     """What is predicted to be modelled worst and best."""
     spectrum, name = geometry.spectrum(), geometry.plan.network
-    null = sum(band.width for band in spectrum.bands if band.null)
+    null = spectrum.null_directions
     if geometry.structure.rows == 1:
         return f"{name} treats all directions alike: no data is favoured over other data."
     if len(spectrum.bands) == 1:
@@ -66,7 +67,9 @@ def predicted(geometry: Geometry) -> str:
     ratio = float(values[0] / values[len(values) - null - 1])
     fall = f"{ratio:,.0f}" if ratio < 1e6 else f"{ratio:.1g}"
     text = f"{_preference(spectrum, name)}; eigenvalues fall by a factor of {fall}."
-    if null:
+    if null and spectrum.unseen:
+        text += f" Too few networks were drawn to see {null:,} of {len(values):,} directions."
+    elif null:
         text += f" Along {null:,} of {len(values):,} directions it outputs nothing before training."
     return text
 
@@ -121,14 +124,13 @@ def sure(geometry: Geometry) -> str:
         return "These directions are exact: they follow from a closed form."
     if geometry.structure.rows == 1:
         return "That is exact: it follows from the last layer alone, whatever comes before it."
-    share = spectrum.certified_share()
     error = geometry.whitened_error
     known = (
         "an error that is not yet known" if error is None else f"a whitened error of {error:.2g}"
     )
     return (
-        f"{share:.1%} of the {geometry.structure.size:,} directions lie in certified bands, on "
-        f"which independent networks agree; {geometry.networks:,} untrained networks, {known}."
+        f"{sentence(spectrum)} These are 95 % limits from {geometry.networks:,} untrained "
+        f"networks, {known}."
     )
 
 
@@ -163,7 +165,7 @@ def actions(named: Named, alignment: Alignment | None, found: Diagnosis | None) 
     for one in found.findings if found else ():
         if one.severity != "note":
             said.append(Action(f"Mend {one.code}: {one.suggestion}."))
-    if not geometry.exact and geometry.spectrum().certified_share() < CERTIFIED:
+    if not geometry.exact and coarse(geometry):
         more = "Take more networks before trusting single directions: raise --networks in"
         said.append(Action(more, again))
     if alignment is None:

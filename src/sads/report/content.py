@@ -46,6 +46,18 @@ def explorer(
             ]
             for b in spectrum.bands
         ],
+        "levels": [
+            [
+                level.index,
+                level.window,
+                level.index_low,
+                level.index_high,
+                _number(level.eigenvalue_low),
+                _number(level.eigenvalue_high),
+                level.multiplicity,
+            ]
+            for level in spectrum.resolution
+        ],
         "data": None if alignment is None else alignment.data,
         "shares": None if shares is None else _numbers(shares),
         "measured": [asdict(one) for one in measured],

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ..alignment.summary import notes
+from ..directions import Band, Spectrum
 from ..doctor import Diagnosis
 from ..geometry import Geometry
 from ..geometry.planned import taken_as
@@ -95,6 +96,8 @@ def _bands(subject: Subject) -> list[dict[str, str]]:
             {
                 "indices": str(band.first) if band.width == 1 else f"{band.first}–{band.last}",
                 "eigenvalue": with_error(values[part].mean(), errors[part].mean()),
+                "window": f"± {spectrum.windows[part].max()}",
+                "index": _interval(spectrum, band),
                 "certificate": _certificate(band),
                 "share": "" if shares is None else f"{shares[place]:.2%}",
                 "msw2": "" if found is None else with_error(found.mean, found.error),
@@ -103,7 +106,14 @@ def _bands(subject: Subject) -> list[dict[str, str]]:
     return rows
 
 
-def _certificate(band: Any) -> str:
+def _interval(spectrum: Spectrum, band: Band) -> str:
+    """The indices that the levels of a band may have."""
+    levels = [one for one in spectrum.resolution if band.first <= one.index <= band.last]
+    low, high = min(one.index_low for one in levels), max(one.index_high for one in levels)
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _certificate(band: Band) -> str:
     if band.exact:
         return "exact"
     verdict = "certified" if band.certified else "not certified"

@@ -1,4 +1,4 @@
-"""Where a rank-one trial lies in the spectrum of a geometry: its band and eigenvalue."""
+"""Where a rank-one trial lies in the spectrum of a geometry: band, eigenvalue and window."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -20,7 +20,9 @@ class Place(BaseModel):
         first: first index of the band.
         last: last index, inclusive.
         eigenvalue: mean over the band.
-        certified: whether independent networks agree on the band's subspace.
+        certified: whether the band's subspace and indices are known.
+        window: over how many levels on either side the direction may be spread, the largest of a
+            band; None in sweeps that are older than this field.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,6 +32,7 @@ class Place(BaseModel):
     last: int
     eigenvalue: float
     certified: bool
+    window: int | None = None
 
 
 def place_of(data: str, shape: tuple[int, ...]) -> Place | None:
@@ -52,16 +55,19 @@ def place_of(data: str, shape: tuple[int, ...]) -> Place | None:
         if int(number) >= len(spectrum.bands):
             raise InputError(f"{data}: the geometry has bands 0 to {len(spectrum.bands) - 1}")
         band = spectrum.bands[int(number)]
+        indices = slice(band.first, band.last + 1)
     else:
         if int(number) >= spectrum.structure.size:
             raise InputError(f"{data}: the spectrum has indices 0 to {spectrum.structure.size - 1}")
         band = spectrum.band_of(int(number))
+        indices = slice(int(number), int(number) + 1)
     return Place(
         geometry=geometry_digest(found[1]),
         first=band.first,
         last=band.last,
         eigenvalue=float(spectrum.eigenvalues[band.first : band.last + 1].mean()),
         certified=band.certified,
+        window=int(spectrum.windows[indices].max()),
     )
 
 

@@ -234,7 +234,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     trial.setdefault("draws", 1)  # older than the field
     provenance = json.loads(row.pop("provenance") or "{}")
     band = {f"band_{key}": (place or {}).get(key) for key in ("first", "last")}
-    about = {key: (place or {}).get(key) for key in ("eigenvalue", "certified")}
+    about = {key: (place or {}).get(key) for key in ("eigenvalue", "certified", "window")}
     source = {"spectrum": (place or {}).get("geometry")}
     own = {name: provenance.get(name) for name in PROVENANCE}
     if row["projections"] is not None:

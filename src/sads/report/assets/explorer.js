@@ -16,6 +16,16 @@ function bandOf(one, index) {
   return one.bands.findIndex(([first, end]) => first <= index && index <= end);
 }
 
+// [first index, window, lowest index, highest index, lowest eigenvalue, highest, directions]
+function levelOf(one, index) {
+  let from = 0, to = one.levels.length;
+  while (to - from > 1) {
+    const middle = (from + to) >> 1;
+    if (one.levels[middle][0] <= index) from = middle; else to = middle;
+  }
+  return one.levels[from];
+}
+
 function pictureOf(one, index) {
   const row = Math.floor(index / one.copies), at = one.rows.indexOf(row);
   return at < 0 ? null : decode(one.pictures[at]);
@@ -133,11 +143,17 @@ function facts(one, index) {
   const [first, end, overlap, spread, certified, isNull, exact] = one.bands[bandOf(one, index)];
   const wide = end - first + 1, percent = (v) => number(100 * v, 3) + " %";
   const band = wide === 1 ? "alone" : `${first}–${end}, ${wide} directions${exact ? " with equal eigenvalues" : " that are not told apart"}`;
+  const [, window, lowest, highest, low, high, group] = levelOf(one, index);
+  const reach = (window ? `± ${window}: known with ${window} level${window > 1 ? "s" : ""} on either side` : "0: known alone") + (group > 1 ? `; one of ${group} of equal eigenvalue` : "");
+  const place = lowest === highest ? String(lowest) : `${lowest} to ${highest}`;
   const found = [
-    ["eigenvalue", isNull ? "0: no output along it before training" : `${number(value)}${error ? " ± " + number(error, 2) : ""}, ${number(value / one.mean, 3)} times the mean`],
+    ["eigenvalue", isNull ? (certified ? "0: no output along it before training" : "not known: too few networks") : `${number(value)}${error ? " ± " + number(error, 2) : ""}, ${number(value / one.mean, 3)} times the mean`],
+  ];
+  if (!exact && !isNull) found.push(["95 % limits", `${number(low)} to ${number(high)}; index ${place}`], ["window", reach]);
+  found.push(
     ["band", band],
     ["certificate", exact ? "exact" : `${certified ? "certified" : "not certified"}: overlap ${overlap.toFixed(3)} ± ${spread.toFixed(3)}`],
-  ];
+  );
   if (one.shares) {
     const own = one.shares[row];
     found.push([`share of ${one.data}`, `${percent(own)}, ${number(own * one.size, 3)} times no preference`]);

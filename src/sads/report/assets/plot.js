@@ -97,21 +97,20 @@ function drawValues(root, one, x, top, bottom, right) {
   const high = Math.max(...positive.slice(0, 1), 1e-300) * 1.6, low = Math.min(positive[positive.length - 1], high / 10) / 1.6;
   const scale = scaleFor(low, high, top, bottom, true);
   text(root, 0, 13, "eigenvalue");
-  for (const [first, last, , , , isNull] of one.bands) {
+  for (const [first, last, , , certified, isNull] of one.bands) {
     if (!isNull) continue;
     svg("rect", { x: x(first - 0.5), y: top, width: x(last + 0.5) - x(first - 0.5), height: bottom - top, class: "nullspace" }, root);
-    text(root, (x(first - 0.5) + x(last + 0.5)) / 2, (top + bottom) / 2, `null space, ${last - first + 1} directions`, { "text-anchor": "middle" });
+    text(root, (x(first - 0.5) + x(last + 0.5)) / 2, (top + bottom) / 2, `${certified ? "null space" : "not seen yet"}, ${last - first + 1} directions`, { "text-anchor": "middle" });
   }
   logAxis(root, scale, right);
   const dots = { certified: "", uncertain: "" }, whiskers = { certified: "", uncertain: "" };
-  for (const [first, last, , , certified, isNull] of one.bands) {
-    if (isNull) continue;
-    const kind = certified ? "certified" : "uncertain";
-    for (let i = first; i <= last; i++) {
+  for (const [first, window, , , , , group] of one.levels) {
+    const alone = window === 0, kind = alone ? "certified" : "uncertain";
+    for (let i = first; i < first + group; i++) {
       const row = Math.floor(i / one.copies), v = one.values[row], e = INTERVAL * one.errors[row];
       if (!(v > 0)) continue;
       const px = x(i).toFixed(1), py = scale.to(v);
-      dots[kind] += certified ? `M${px} ${py.toFixed(1)}h.01` : `M${px} ${py.toFixed(1)}m-2.2-2.2l4.4 4.4m0-4.4l-4.4 4.4`;
+      dots[kind] += alone ? `M${px} ${py.toFixed(1)}h.01` : `M${px} ${py.toFixed(1)}m-2.2-2.2l4.4 4.4m0-4.4l-4.4 4.4`;
       if (e > 0) whiskers[kind] += `M${px} ${scale.to(v - e > 0 ? v - e : low).toFixed(1)}V${scale.to(v + e).toFixed(1)}`;
     }
   }
