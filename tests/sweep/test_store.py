@@ -247,7 +247,7 @@ def test_known_results_are_not_computed_again(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [(None, "cannot read"), ("a,b\n1,2\n", "not a table"), ("", "not a table")],
+    [(None, "no such file"), ("a,b\n1,2\n", "not a table"), ("", "not a table")],
 )
 def test_a_csv_that_is_none(tmp_path, text, said):
     path = tmp_path / "x.csv"

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from ..randomness import checked_seed
-
 
 def _check(type_: Any, value: int) -> None:
+    from ..randomness import checked_seed  # with NumPy, which readers of results do without
+
     checked_seed(value)
 
 

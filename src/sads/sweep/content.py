@@ -11,6 +11,7 @@ import json
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 from ..neighbours import neighbours_of
@@ -27,6 +28,8 @@ _DATA = (
 )
 # What the bits of a geometry do not depend on.
 _ASIDE = ("batch", "precision", "versions", "assumptions")
+# Fields that plans and read-outs did not have at first, with what those without them mean.
+_LATER = {"draws": 1, "settled": False}
 
 Parts = tuple[str, str, str]
 
@@ -140,15 +143,22 @@ def _files_digest(path: Path, signature: tuple[tuple[str, int, int], ...]) -> st
     return f"sha256-{whole.hexdigest()[:32]}"
 
 
+def _as_before(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields without those that came later and say what was always so."""
+    return {
+        key: _as_before(value) if isinstance(value, dict) else value
+        for key, value in fields.items()
+        if key not in _LATER or value != _LATER[key]
+    }
+
+
 @lru_cache(maxsize=256)
 def _artefact_digest(path: Path, header: str, changed: int) -> str:
     """Of the values and what they mean; not of how long they took, nor on which machine."""
     form = f"sads.{path.stem}"
     stored = read_sealed(path, f"{form}/2", unsealed=f"{form}/1")
     with sensible(path):
-        meaning = dict(parse_json(stored.metadata[header]))
-    if meaning.get("draws") == 1:
-        del meaning["draws"]  # older than the field
+        meaning = _as_before(dict(parse_json(stored.metadata[header])))
     kept = {key: value for key, value in meaning.items() if key not in _ASIDE}
     text = json.dumps([kept, stored.values], sort_keys=True)
     return f"sha256-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
