@@ -94,7 +94,7 @@ def test_options(sads, arguments):
         (["geometry", "iddpm-16", "--timesteps", "²:5"], "a range like"),
         (["geometry", "iddpm-16", "--device", "meta"], "cpu or cuda"),
         (["geometry", "dit-2,shape=1"], "--shape"),
-        (["geometry", "cnn", "--shape", "1x1000000x1000000"], "GiB are there"),
+        (["geometry", "cnn", "--shape", "1x1000000x1000000"], "do not fit in memory"),
         (["train", "mlp", "--data", "digits,size=16", "--out", "x", "--device", "foo"], "device"),
         (["sample", "nowhere", "--count", "1", "--out", "x.npy"], "no training"),
         (["directions", "nowhere"], "no geometry"),

@@ -81,8 +81,8 @@ def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
         for name, parameter in network.named_parameters()
         if _is_matrix(parameter) and bool(parameter.detach().any())
     ]
-    if not weights:
-        return False
+    if not weights:  # none at all, or zero layers alone
+        return bool(zero_layers(network))
     before = _output(run, x, t)
     with moved(network, weights, zeros_too=False):
         return torch.equal(before, _output(run, x, t))
