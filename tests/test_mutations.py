@@ -79,7 +79,14 @@ def spectrum(place: Path) -> Case:
         kept = read_spectrum(place, found.plan, found.state)
         if kept is None:
             raise ArtefactError("it is computed again")
-        return bits(vars(kept) | {"structure": str(kept.structure), "bands": str(kept.bands)})
+        return bits(
+            vars(kept)
+            | {
+                "structure": str(kept.structure),
+                "bands": str(kept.bands),
+                "resolution": str(kept.resolution),
+            }
+        )
 
     return place / "spectrum.safetensors", load, (*ANYWHERE, edit_header, edit_header)
 

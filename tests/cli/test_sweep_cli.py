@@ -153,7 +153,7 @@ def test_failed_trials_are_named_and_the_exit_code_says_so(sads, tmp_path, in_pr
         ("indices = [0, 16]", (), "16"),
         ("", ("--engine", "slurm"), "an engine is local"),
         ("", ("--workers", "0"), "at least 1 worker"),
-        ("", ("--from", "nowhere.csv"), "cannot read nowhere.csv"),
+        ("", ("--from", "nowhere.csv"), "no such file: nowhere.csv"),
         ("", ("--retries", "-1"), "retries"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_drawing_is_the_same_file_every_time(tmp_path):
         (("8", "--scale", "laptop", "--only", "cifar"), "pass --cifar npz:FILE:images,scale"),
         (("10", "--scale", "laptop", "--only", "faces"), "pass --faces folder:DIR"),
         (("all", "--scale", "laptop"), "missing data"),
-        (("6", "--from", "nothing.csv"), "cannot read nothing.csv"),
+        (("6", "--from", "nothing.csv"), "no such file: nothing.csv"),
         (("6", "--engine", "slurm"), "an engine is local, dask or dask:ADDRESS"),
     ],
 )

@@ -129,11 +129,11 @@ def _train(
     device: torch.device,
 ) -> Trained:
     network = initial_network(family, settings.seed)
-    assumptions = family.assumptions(network)
-    network = network.to(device).train()
     check_trainable(network, family.name)
     if out is not None:
         check_storable(network, family.name)
+    assumptions = family.assumptions(network)
+    network = network.to(device).train()
     optimiser = torch.optim.AdamW(  # without decay it is Adam
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )

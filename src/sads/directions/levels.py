@@ -218,7 +218,8 @@ class Levels:
         gap = np.minimum(values[larger] - values[smaller], others[larger] - others[smaller])
         folds = self.forms[:, larger] - self.forms[:, smaller]
         errors = folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
-        return gap / np.maximum(errors, np.finfo(float).tiny)
+        with np.errstate(over="ignore"):  # without any scatter t is infinite
+            return gap / np.maximum(errors, np.finfo(float).tiny)
 
     @cached_property
     def apart(self) -> Bool[np.ndarray, " v1"]:

@@ -98,7 +98,7 @@ def assumptions_of(
             *("eps", "variance-preserving", schedule.kind, schedule.steps),
             *("t", "position", 0, last, "int64"),
         )
-    with global_state_kept():
+    with global_state_kept(), torch.no_grad():
         output = member.call(x, t)
     how = member.convention
     span, dtype = (0.0, float(last)), "int64"
