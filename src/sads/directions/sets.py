@@ -11,6 +11,7 @@ nothing of size D x D is needed at 3x256x256.
 | set             | coefficients                       | groups                               |
 |-----------------|------------------------------------|--------------------------------------|
 | `Columns`       | columns that are given             | one each, or as told                 |
+| `Eigenvectors`  | a geometry's eigenvectors          | one each                             |
 | `Cosines`       | DCT of every channel               | one each, or radial bands            |
 | `ChannelMeans`  | the constant image of each channel | one each                             |
 | `Entries`       | the entries themselves             | one each                             |
@@ -26,6 +27,7 @@ from jaxtyping import Float, Int
 from scipy.fft import dctn
 
 from ..errors import InputError
+from .spectrum import Spectrum
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,24 @@ class Columns(DirectionSet):
     @property
     def labels(self) -> tuple[str, ...]:
         return self.names or tuple(str(i) for i in range(len(self.widths)))
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenvectors(DirectionSet):
+    """All eigenvectors of a geometry, the largest eigenvalue first."""
+
+    spectrum: Spectrum
+
+    def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
+        return x @ self.spectrum.eigenvectors
+
+    @property
+    def groups(self) -> Int[np.ndarray, " m"]:
+        return np.arange(self.size)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(str(i) for i in range(self.size))
 
 
 @dataclass(frozen=True, eq=False)

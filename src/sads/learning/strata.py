@@ -55,7 +55,8 @@ class Strata:
     def edges(self) -> Int[np.ndarray, " B1"]:
         """The timestep in which each stratum begins, and T."""
         cumulated = np.cumsum(self.weights) / self.total
-        inner = np.searchsorted(cumulated, np.arange(1, self.count) / self.count)
+        # A sum of many weights may miss a border by its rounding.
+        inner = np.searchsorted(cumulated - 1e-9, np.arange(1, self.count) / self.count, "right")
         return np.concatenate([[0], inner, [len(self.weights)]])
 
     def draw(self, each: int, generator: np.random.Generator) -> Int[np.ndarray, " N"]:
