@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         load_trained,
         network,
         rank,
+        risk,
         rotate,
         running_estimates,
         sample,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .directions import Band, Resolution, SADs, Spectrum, windowed_similarity
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
+    from .learning import Risk
     from .networks import ScoreFamily
     from .ranking import Ranking
     from .report import Report, build_report, write_report
@@ -45,6 +47,7 @@ _HOMES = {
         "load_trained",
         "network",
         "rank",
+        "risk",
         "rotate",
         "running_estimates",
         "sample",
@@ -54,6 +57,7 @@ _HOMES = {
     "directions": ("Band", "Resolution", "SADs", "Spectrum", "windowed_similarity"),
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
+    "learning": ("Risk",),
     "networks": ("ScoreFamily",),
     "ranking": ("Ranking",),
     "schedule": ("Schedule",),
@@ -79,6 +83,7 @@ __all__ = [
     "Report",
     "Resolution",
     "Results",
+    "Risk",
     "Rotation",
     "RotationTransformer",
     "SADs",
@@ -100,6 +105,7 @@ __all__ = [
     "load_trained",
     "network",
     "rank",
+    "risk",
     "rotate",
     "run_sweep",
     "running_estimates",

@@ -29,16 +29,19 @@ from .diffusion import (
     stored_schedule,
 )
 from .diffusion import train as train_network
+from .directions.sets import DirectionSet
 from .distances import gaussian_wasserstein, max_sliced_wasserstein, sliced_wasserstein
 from .doctor import Diagnosis
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .geometry.plan import Plan
+from .learning import HeldOut, Optimum, Risk, measure_risk, risk_difference
 from .networks import ScoreFamily
+from .networks.stored_weights import load_weights
 from .randomness import Random, as_seed
 from .ranking import Ranking, check_families, rank_families
 from .schedule import Schedule
-from .specs import parse_dataset, parse_network, parse_probe, parse_shape
+from .specs import parse_dataset, parse_directions, parse_network, parse_probe, parse_shape
 
 Network = str | ScoreFamily | Callable[[], Any]
 
@@ -337,6 +340,93 @@ def distance(
         "projections": sliced.projections,
         "w2_direction": along,
     }
+
+
+def risk(
+    trained: str | Path,
+    other: str | Path | None = None,
+    *,
+    data: str | Dataset,
+    directions: str | DirectionSet | None = None,
+    weights: str | Path | None = None,
+    shape: str | tuple[int, ...] | None = None,
+    exact: bool = False,
+    tolerance: float = 0.02,
+    seed: int = 0,
+) -> Risk:
+    """The error of a trained network by direction and noise level.
+
+    Args:
+        trained: a directory that `train` wrote, or a network in the grammar with `weights`.
+        other: a second directory; the result is then the second minus the first.
+        data: in the data grammar (its held-out split unless it names another) or a dataset.
+        directions: in the grammar of directions, or a set of them; bands of frequency by default.
+        weights: a safetensors file with the parameters of the network, trained elsewhere.
+        shape: shape of one sample, for a network in the grammar.
+        exact: whether to refuse data whose optimum is not known.
+        tolerance: relative standard error of the total at which to stop.
+        seed: of all draws.
+    """
+    if weights is None:
+        family, predict = _trained_predictor(trained)
+    else:
+        family = network(str(trained), shape=shape)
+        member = family.member(0).eval().requires_grad_(False)
+        load_weights(member, Path(weights))
+        predict = member
+    known = (
+        parse_dataset(data, shape=family.shape, split="held-out") if isinstance(data, str) else data
+    )
+    if exact and known.law is None:
+        raise InputError(
+            f"the optimum of {known.name} is not known, so there is no exact risk: leave out exact "
+            "for its held-out loss, or use gaussian:moment=DATA, Gaussian data with its second "
+            "moment"
+        )
+    reference = (
+        HeldOut(known.samples.reshape(len(known), -1)) if known.law is None else Optimum(known.law)
+    )
+    told_apart = (
+        parse_directions(directions, shape=family.shape)
+        if isinstance(directions, str)
+        else directions
+    )
+    if other is None:
+        return measure_risk(
+            predict,
+            reference,
+            family.schedule,
+            family.shape,
+            directions=told_apart,
+            tolerance=tolerance,
+            seed=seed,
+        )
+    second_family, second = _trained_predictor(other)
+    if second_family.shape != family.shape or second_family.schedule != family.schedule:
+        raise InputError(
+            f"{trained} and {other} differ in shape or schedule: their risks are not comparable"
+        )
+    return risk_difference(
+        predict,
+        second,
+        reference,
+        family.schedule,
+        family.shape,
+        directions=told_apart,
+        tolerance=tolerance,
+        seed=seed,
+    )
+
+
+def _trained_predictor(
+    directory: str | Path,
+) -> tuple[ScoreFamily, Callable[[Tensor, Tensor], Tensor]]:
+    """A trained network, in the coordinates of the data where it was trained on rotated ones."""
+    family, member = load_trained(directory)
+    rotation = stored_rotation(Path(directory))
+    if rotation is None:
+        return family, member
+    return family, lambda x, t: rotation.inverse(member(rotation(x), t))
 
 
 def rank(

@@ -22,6 +22,7 @@ from .geometry import geometry
 from .rank import rank
 from .report import report
 from .results import results
+from .risk import risk
 from .rotate import rotate
 from .sample import sample
 from .sweep import sweep
@@ -48,6 +49,7 @@ app.command(rank)
 app.command(train)
 app.command(sample)
 app.command(distance)
+app.command(risk)
 app.command(sweep)
 app.command(results)
 app.command(report)

@@ -6,6 +6,7 @@ from .dataset import Dataset
 from .digits import read_digits
 from .folder import read_folder
 from .hugging_face import read_hugging_face
+from .laws import Law, Mixture, Normal, Sphere
 from .mnist import read_mnist
 from .pictures import Treatment
 from .selection import Selection
@@ -21,7 +22,11 @@ from .synthetic import (
 __all__ = [
     "BASES",
     "Dataset",
+    "Law",
+    "Mixture",
+    "Normal",
     "Selection",
+    "Sphere",
     "Treatment",
     "band_direction",
     "band_directions",

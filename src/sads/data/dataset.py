@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from .laws import Law
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -14,11 +16,13 @@ class Dataset:
         samples: float32, the first axis counts them.
         name: the specification that makes them.
         direction: the exact unit vector v of rank-one data, x = sqrt(D) g v; None for other data.
+        law: the distribution that they were drawn from, where its optimum is known.
     """
 
     samples: Float[np.ndarray, "N ..."]
     name: str
     direction: Float[np.ndarray, " D"] | None = None
+    law: Law | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -12,6 +12,8 @@
 | `rank-one:geometry=DIR:band=K` | v is drawn by the seed from the subspace of band K             |
 | `sphere:SOURCE:I,J,K`          | a sphere in three directions of a basis or of `geometry=DIR`   |
 | `sphere:geometry=DIR:band=K`   | the three are drawn by the seed from the subspace of band K    |
+| `gaussian`                     | N(0, I)                                                        |
+| `gaussian:moment=DATA`         | N(0, C), C the second moment of that data's training split     |
 
 Options of all: `count=`, `seed=`, `split=train|held-out`. Without a split a finite set is whole
 (MNIST: its train files). Rank-one and sphere data have 10,000 samples unless `count` says
@@ -26,8 +28,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ..alignment.moments import second_moment
 from ..data import (
     Dataset,
+    Normal,
     Selection,
     Treatment,
     read_digits,
@@ -36,15 +40,16 @@ from ..data import (
     read_mnist,
     read_npy,
     read_npz,
+    split_stream,
 )
 from ..errors import InputError
 from .grammar import convert, split_fields
-from .synthetic import SYNTHETIC, parse_synthetic
+from .synthetic import DEFAULT_COUNT, SYNTHETIC, parse_synthetic
 
 KNOWN = (
     "digits[,size=16], mnist:DIR[,size=16], npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
-    "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K "
-    "or sphere:geometry=DIR:I,J,K"
+    "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K, "
+    "sphere:geometry=DIR:I,J,K, gaussian or gaussian:moment=DATA"
 )
 Shape = tuple[int, ...] | None
 Options = dict[str, Any]
@@ -70,9 +75,11 @@ def parse_dataset(text: str, *, shape: Shape = None, split: str | None = None) -
     """
     name, fields = _split(text)
     kind, _, rest = name.partition(":")
-    if kind not in _OPTIONS or (kind == "digits") == bool(rest):
+    if kind not in _OPTIONS or (kind != "gaussian" and (kind == "digits") == bool(rest)):
         raise InputError(f"unknown data {text!r}: expected {KNOWN}")
     selection = _selection(fields, split)
+    if kind == "gaussian":
+        return _gaussian(text, rest, fields, selection, shape)
     options = _options(kind, fields)
     try:
         if kind in SYNTHETIC:
@@ -81,6 +88,26 @@ def parse_dataset(text: str, *, shape: Shape = None, split: str | None = None) -
     except MemoryError as error:
         raise InputError(f"{text} needs more memory than there is: lower count") from error
     return Dataset(_shaped(samples, shape, text), text)
+
+
+def _gaussian(
+    text: str, rest: str, fields: dict[str, str], selection: Selection, shape: Shape
+) -> Dataset:
+    """N(0, I), or N(0, C) with the second moment C of other data, whose options they are."""
+    if rest and not rest.startswith("moment="):
+        raise InputError(f"gaussian data is gaussian or gaussian:moment=DATA, got {text!r}")
+    if rest:
+        inner = ",".join([rest.removeprefix("moment="), *(f"{k}={v}" for k, v in fields.items())])
+        known = parse_dataset(inner, shape=shape, split="train")
+        law, own = Normal.of_moment(second_moment(known, known.shape).matrix), known.shape
+    elif fields or shape is None:
+        what = f"it has no option {next(iter(fields))!r}" if fields else "pass --shape CxHxW"
+        raise InputError(f"{text} does not say its shape: {what}")
+    else:
+        law, own = Normal.white(math.prod(shape)), shape
+    count = DEFAULT_COUNT if selection.count is None else selection.count
+    samples = law.draw(count, split_stream(selection.seed, selection.split or "train"))
+    return Dataset(samples.astype(np.float32).reshape(count, *own), text, law=law)
 
 
 def _split(text: str) -> tuple[str, dict[str, str]]:
@@ -160,7 +187,7 @@ _OPTIONS: dict[str, dict[str, type]] = {
     "npz": {"scale": bool},
     "folder": _TREATMENT,
     "hf": _TREATMENT,
-    **{kind: {} for kind in SYNTHETIC},
+    **{kind: {} for kind in (*SYNTHETIC, "gaussian")},
 }
 
 

@@ -13,7 +13,9 @@ from jaxtyping import Float
 from ..data import (
     BASES,
     Dataset,
+    Normal,
     Selection,
+    Sphere,
     band_directions,
     element,
     index_direction,
@@ -55,8 +57,10 @@ def parse_synthetic(
     columns = directions(indices)
     if kind == "rank-one":
         v = columns[:, 0]
-        return Dataset(rank_one(v, count, generator).reshape(count, *own), text, v)
-    return Dataset(sphere(columns, count, generator).reshape(count, *own), text)
+        samples, law = rank_one(v, count, generator), Normal.rank_one(v)
+        return Dataset(samples.reshape(count, *own), text, v, law)
+    samples = sphere(columns, count, generator)
+    return Dataset(samples.reshape(count, *own), text, law=Sphere(columns))
 
 
 def _source(

@@ -23,8 +23,8 @@ ROTATIONS = ("identity", "random", "min", "max")
 _NETWORK = (r"()([^,]*\.py)(:.*)", r"(diffusers:)([^,]+)(.*)")
 _DATA = (
     r"((?:rank-one|sphere):geometry=)(.+)(:[^:]*)",
-    r"((?:npy|folder|mnist):)([^,]+)(.*)",
-    r"((?:npz|hf):)([^,]+)(.*)",
+    r"((?:gaussian:moment=)?(?:npy|folder|mnist):)([^,]+)(.*)",
+    r"((?:gaussian:moment=)?(?:npz|hf):)([^,]+)(.*)",
 )
 # What the bits of a geometry do not depend on.
 _ASIDE = ("batch", "precision", "versions", "assumptions")
@@ -55,11 +55,11 @@ def parts(field: str, text: str, root: Path = Path()) -> Parts | None:
 
 def _existing(before: str, path: str, after: str, root: Path) -> Parts | None:
     """`npz:FILE[:KEY]` and `hf:NAME[:SPLIT]`: a colon is part of the path only if that exists."""
-    if before in ("npz:", "hf:") and ":" in path and not (root / path).exists():
+    if before.endswith(("npz:", "hf:")) and ":" in path and not (root / path).exists():
         path, _, key = path.rpartition(":")
         after = f":{key}{after}"
     # A dataset of the hub has a name and no file.
-    return None if before == "hf:" and not (root / path).exists() else (before, path, after)
+    return None if before.endswith("hf:") and not (root / path).exists() else (before, path, after)
 
 
 def absolute(field: str, text: str, root: Path) -> str:

@@ -1,0 +1,75 @@
+"""`sads risk`: the error of a trained network by direction and noise level."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from .options import Seed
+
+
+def risk(
+    trained: str,
+    other: str | None = None,
+    *,
+    data: str,
+    directions: str | None = None,
+    weights: Path | None = None,
+    shape: str | None = None,
+    exact: Annotated[bool, Parameter(negative="")] = False,
+    tolerance: float = 0.02,
+    seed: Seed = 0,
+    png: Path | None = None,
+    force: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Measure the error of a trained network along each direction, at each noise level.
+
+    For Gaussian, rank-one and sphere data it is the exact excess over the optimum. For other data
+    it is the held-out loss; of two trainings it is their difference, at common samples and noise.
+
+    Example: `sads risk runs/rank-one --data rank-one:dct:0 --png risk.png`
+
+    Args:
+        trained: directory that `sads train` wrote, or a network in the grammar with `--weights`.
+        other: a second one; the result is the second minus the first.
+        data: in the data grammar, see `sads data --help`; its held-out split by default.
+        directions: `geometry=DIR`, `dct`, `dct:bands=K`, `means`, `canonical` or `npy:FILE`; 16
+            bands of frequency unless given.
+        weights: a safetensors file with the parameters of the network, trained elsewhere.
+        shape: shape of one sample, CxHxW, for a network in the grammar.
+        exact: stop with an error if the optimum of the data is not known.
+        tolerance: relative standard error of the total at which to stop.
+        seed: of all draws.
+        png: write a heat map of direction by noise level to this file.
+        force: replace an existing picture.
+        json: print the result as one JSON object.
+    """
+    from .. import api
+    from ..learning.summary import risk_sentences, risk_summary
+    from ..storage import refuse_existing
+    from .progress import waiting
+
+    if png is not None:
+        refuse_existing(png, force=force)
+    with waiting(f"measuring {trained}"):
+        measured = api.risk(
+            trained,
+            other,
+            data=data,
+            directions=directions,
+            weights=weights,
+            shape=shape,
+            exact=exact,
+            tolerance=tolerance,
+            seed=seed,
+        )
+    if png is not None:
+        from ..plots.directions import save_figure
+        from ..plots.risk import draw_risk
+
+        save_figure(draw_risk(measured, f"{trained} on {data}"), png)
+    paired = other is not None
+    said = risk_sentences(measured, paired=paired)
+    print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(said))

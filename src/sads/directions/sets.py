@@ -1,0 +1,239 @@
+"""Sets of directions along which residuals, drifts and noise are told apart.
+
+A set maps samples (N, D) to coefficients (N, m), along orthonormal directions, and puts every
+coefficient into one of k groups. What is told of a group is a *sum over its coefficients*,
+
+    <a, b>_g = sum_{i in g} (u_i^T a)(u_i^T b),
+
+the energy of a in the group's subspace where a = b. Transforms stand for their D columns, so that
+nothing of size D x D is needed at 3x256x256.
+
+| set             | coefficients                       | groups                               |
+|-----------------|------------------------------------|--------------------------------------|
+| `Columns`       | columns that are given             | one each, or as told                 |
+| `Eigenvectors`  | a geometry's eigenvectors          | one each                             |
+| `Cosines`       | DCT of every channel               | one each, or radial bands            |
+| `ChannelMeans`  | the constant image of each channel | one each                             |
+| `Entries`       | the entries themselves             | one each                             |
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.fft import dctn
+
+from ..errors import InputError
+from .spectrum import Spectrum
+
+
+@dataclass(frozen=True, eq=False)
+class DirectionSet(ABC):
+    """Orthonormal directions in groups.
+
+    Attributes:
+        shape: shape of one sample.
+    """
+
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """D, the number of entries of a sample."""
+        return math.prod(self.shape)
+
+    @abstractmethod
+    def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
+        """u_i^T x for all directions."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> Int[np.ndarray, " m"]:
+        """The group of each direction, from 0 on without gaps."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """What each group is called."""
+
+    @cached_property
+    def widths(self) -> Int[np.ndarray, " k"]:
+        """Directions in each group."""
+        return np.bincount(self.groups)
+
+    def products(
+        self, a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]
+    ) -> Float[np.ndarray, "N k"]:
+        """<a, b> in each group, sample by sample."""
+        own = self.coefficients(a)
+        return self._summed(own * (own if a is b else self.coefficients(b)))
+
+    def _summed(self, values: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N k"]:
+        if len(self.widths) == values.shape[1]:
+            return values[:, np.argsort(self.groups)]
+        order = np.argsort(self.groups, kind="stable")
+        starts = np.concatenate([[0], self.widths.cumsum()[:-1]])
+        return np.add.reduceat(values[:, order], starts, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(DirectionSet):
+    """Directions given as orthonormal columns.
+
+    Attributes:
+        columns: the directions.
+        group: of each column; one each where None.
+        names: of the groups; their numbers where None.
+    """
+
+    columns: Float[np.ndarray, "D m"]
+    group: Int[np.ndarray, " m"] | None = None
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        expected = self.size
+        if self.columns.ndim != 2 or len(self.columns) != expected:
+            raise InputError(
+                f"directions are columns of {expected} entries, got an array of shape "
+                f"{self.columns.shape}"
+            )
+        if not np.isfinite(self.columns).all():
+            raise InputError("directions have NaN or infinite entries")
+        gram = self.columns.T @ self.columns
+        if not np.allclose(gram, np.eye(len(gram)), atol=1e-4):
+            raise InputError(
+                "directions are orthonormal columns: orthogonalise them first (numpy.linalg.qr)"
+            )
+
+    def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
+        return x @ self.columns
+
+    @property
+    def groups(self) -> Int[np.ndarray, " m"]:
+        return np.arange(self.columns.shape[1]) if self.group is None else self.group
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.names or tuple(str(i) for i in range(len(self.widths)))
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenvectors(DirectionSet):
+    """All eigenvectors of a geometry, the largest eigenvalue first."""
+
+    spectrum: Spectrum
+
+    def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
+        return x @ self.spectrum.eigenvectors
+
+    @property
+    def groups(self) -> Int[np.ndarray, " m"]:
+        return np.arange(self.size)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(str(i) for i in range(self.size))
+
+
+@dataclass(frozen=True, eq=False)
+class Cosines(DirectionSet):
+    """The DCT of every channel.
+
+    Attributes:
+        bands: number of radial bands of frequency; None for single coefficients.
+    """
+
+    bands: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.bands is not None and not 1 <= self.bands <= math.prod(self._spatial):
+            most = math.prod(self._spatial)
+            raise InputError(f"the number of bands of frequency is 1 to {most}, got {self.bands}")
+
+    @property
+    def _spatial(self) -> tuple[int, ...]:
+        return self.shape[1:] if len(self.shape) > 1 else self.shape
+
+    def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
+        images = x.reshape(len(x), *self.shape)
+        axes = tuple(range(images.ndim - len(self._spatial), images.ndim))
+        return np.asarray(dctn(images, axes=axes, norm="ortho")).reshape(len(x), -1)
+
+    @property
+    def groups(self) -> Int[np.ndarray, " m"]:
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> Int[np.ndarray, " m"]:
+        if self.bands is None:
+            return np.arange(self.size)
+        channels = self.size // math.prod(self._spatial)
+        return np.tile(radial_bands(self._spatial, self.bands).flatten(), channels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        if self.bands is None:
+            places = np.indices(self.shape).reshape(len(self.shape), -1).T
+            return tuple(",".join(map(str, place)) for place in places)
+        length = frequencies(self._spatial).flatten()
+        band = radial_bands(self._spatial, self.bands).flatten()
+        edges = [(length[band == b].min(), length[band == b].max()) for b in range(band.max() + 1)]
+        return tuple(f"frequency {low:.2f}-{high:.2f}" for low, high in edges)
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelMeans(DirectionSet):
+    """The constant image of each channel, of unit length."""
+
+    def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
+        channels = self.shape[0] if len(self.shape) > 1 else 1
+        flat = x.reshape(len(x), channels, -1)
+        return flat.sum(axis=2) / math.sqrt(flat.shape[2])
+
+    @property
+    def groups(self) -> Int[np.ndarray, " m"]:
+        return np.arange(self.shape[0] if len(self.shape) > 1 else 1)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(f"mean of channel {c}" for c in self.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries(DirectionSet):
+    """The entries of a sample themselves."""
+
+    def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
+        return x
+
+    @property
+    def groups(self) -> Int[np.ndarray, " m"]:
+        return np.arange(self.size)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        places = np.indices(self.shape).reshape(len(self.shape), -1).T
+        return tuple(",".join(map(str, place)) for place in places)
+
+
+def frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+    """Length of each frequency, in units of the largest of its axis."""
+    axes = np.meshgrid(*[np.arange(n) / n for n in spatial], indexing="ij")
+    return np.sqrt(sum(axis**2 for axis in axes))
+
+
+def radial_bands(spatial: tuple[int, ...], bands: int) -> Int[np.ndarray, "..."]:
+    """The band of each frequency: the constant alone is the first, the others in equal steps.
+
+    >>> radial_bands((4, 4), 3).tolist()
+    [[0, 1, 1, 2], [1, 1, 2, 2], [1, 2, 2, 2], [2, 2, 2, 2]]
+    """
+    length = frequencies(spatial)
+    if bands == 1:
+        return np.zeros(spatial, dtype=int)
+    steps = np.ceil(length / length.max() * (bands - 1) - 1e-9).astype(int)
+    numbers = np.unique(steps, return_inverse=True)[1]  # without empty bands
+    return numbers.reshape(spatial)

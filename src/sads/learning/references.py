@@ -1,0 +1,108 @@
+"""What a prediction is compared with: the optimum where it is known, else the noise itself.
+
+At a noisy sample x_t = sqrt(abar) x_0 + sqrt(1 - abar) eps the residual of a network is its
+prediction minus a reference:
+
+- `Optimum`: eps*(x_t), for data of a known law. The mean square is the *excess risk*, which a
+  perfect network brings to zero.
+- `HeldOut`: eps, for samples of any data. The mean square is the loss, excess risk plus a part
+  that no network can avoid and that is the same for all of them.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ..data.laws import Law
+from ..errors import InputError
+
+
+class Reference(ABC):
+    """Where clean samples come from, and what the prediction is compared with."""
+
+    exact: bool
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """D, the number of entries of a sample."""
+
+    @property
+    @abstractmethod
+    def support(self) -> Float[np.ndarray, "D k"] | None:
+        """Orthonormal columns that span the data; None where that is the whole space."""
+
+    @abstractmethod
+    def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
+        """Clean samples."""
+
+    @abstractmethod
+    def at(
+        self,
+        x: Float[np.ndarray, "N D"],
+        eps: Float[np.ndarray, "N D"],
+        abar: Float[np.ndarray, " N"],
+    ) -> Float[np.ndarray, "N D"]:
+        """What the prediction at noisy samples x is compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum(Reference):
+    """The optimal prediction of a known law."""
+
+    law: Law
+    exact = True
+
+    @property
+    def size(self) -> int:
+        return self.law.size
+
+    @property
+    def support(self) -> Float[np.ndarray, "D k"] | None:
+        return self.law.support
+
+    def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
+        return self.law.draw(count, generator)
+
+    def at(
+        self,
+        x: Float[np.ndarray, "N D"],
+        eps: Float[np.ndarray, "N D"],
+        abar: Float[np.ndarray, " N"],
+    ) -> Float[np.ndarray, "N D"]:
+        return self.law.optimal_noise(x, abar)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut(Reference):
+    """The noise itself, at samples that were not trained on."""
+
+    samples: Float[np.ndarray, "M D"]
+    exact = False
+
+    def __post_init__(self) -> None:
+        if self.samples.ndim != 2 or not len(self.samples):
+            raise InputError("held-out samples are rows of a matrix, at least one")
+        if not np.isfinite(self.samples).all():
+            raise InputError("the held-out samples have NaN or infinite values: clean them first")
+
+    @property
+    def size(self) -> int:
+        return self.samples.shape[1]
+
+    @property
+    def support(self) -> None:
+        return None
+
+    def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
+        return self.samples[generator.integers(len(self.samples), size=count)].astype(float)
+
+    def at(
+        self,
+        x: Float[np.ndarray, "N D"],
+        eps: Float[np.ndarray, "N D"],
+        abar: Float[np.ndarray, " N"],
+    ) -> Float[np.ndarray, "N D"]:
+        return eps

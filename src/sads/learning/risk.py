@@ -1,0 +1,269 @@
+"""The error of a trained network by direction and noise level.
+
+With a residual r(x_t, t) = eps_theta(x_t, t) - reference (`references`), a direction u and fresh
+noisy samples,
+
+    R_u(t) = E[(u^T r)^2],      R(t) = E|r|^2 = sum_u R_u(t).
+
+`total` is the mean of R(t) over all timesteps, `nats` its sum with the weights of the variational
+bound (`strata`). Where the data lies in a subspace, R splits into the part *along* it and the part
+*off* it, which is leakage. All draws are stratified over the noise levels; every number has a
+standard error.
+
+Two networks are compared at common samples, noise and timesteps, so that what is the same for both
+cancels in the difference: the spread of the samples, and with the loss the part that no network can
+avoid.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..directions.sets import Cosines, DirectionSet
+from ..errors import InputError, NetworkError
+from ..randomness import stream
+from ..schedule import Schedule
+from .references import Reference
+from .strata import Strata, Sums, bound_weights, uniform_weights
+
+ROUND = 25  # draws of each stratum between two looks at the error
+TOGETHER = 125  # noisy samples evaluated at once
+MOST = 400_000  # evaluations, whatever the tolerance
+LOOSER = 2.5  # the tolerances of the part along the data and of nats, relative to the total's
+
+Predictor = Callable[[Tensor, Tensor], Tensor]
+Report = Callable[[int, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """The error of a network, or the difference of two.
+
+    Attributes:
+        exact: whether it is the excess over the optimum; otherwise it is a loss.
+        total: mean over the timesteps of E|r|^2.
+        along: the part of it in the subspace of the data; None where that is the whole space.
+        off: the part outside.
+        nats: the sum with the weights of the variational bound.
+        labels: names of the directions or groups of directions.
+        widths: directions in each group.
+        by_direction: the part of the total in each group, summed over its directions.
+        edges: first timestep of each bin of noise levels, and T.
+        by_timestep: E|r|^2 in each bin.
+        table: by group and bin.
+        evaluations: noisy samples behind it.
+    """
+
+    exact: bool
+    total: float
+    total_error: float
+    along: float | None
+    along_error: float | None
+    off: float | None
+    off_error: float | None
+    nats: float
+    nats_error: float
+    labels: tuple[str, ...]
+    widths: Int[np.ndarray, " k"]
+    by_direction: Float[np.ndarray, " k"]
+    by_direction_error: Float[np.ndarray, " k"]
+    edges: Int[np.ndarray, " B1"]
+    by_timestep: Float[np.ndarray, " B"]
+    by_timestep_error: Float[np.ndarray, " B"]
+    table: Float[np.ndarray, "k B"]
+    table_error: Float[np.ndarray, "k B"]
+    evaluations: int
+
+
+def measure_risk(
+    predict: Predictor,
+    reference: Reference,
+    schedule: Schedule,
+    shape: tuple[int, ...],
+    *,
+    directions: DirectionSet | None = None,
+    tolerance: float = 0.02,
+    seed: int = 0,
+    on_progress: Report | None = None,
+) -> Risk:
+    """The risk of one network.
+
+    Args:
+        predict: predicted noise for x (N, *shape) at t (N,).
+        reference: the data and what the prediction is compared with.
+        schedule: of the diffusion.
+        shape: shape of one sample.
+        directions: what is told apart; bands of frequency by default.
+        tolerance: relative standard error of the total at which to stop.
+        seed: of all draws.
+        on_progress: called with evaluations so far and the relative error.
+    """
+    return _measured(
+        [predict], reference, schedule, shape, directions, tolerance, seed, on_progress
+    )
+
+
+def risk_difference(
+    first: Predictor,
+    second: Predictor,
+    reference: Reference,
+    schedule: Schedule,
+    shape: tuple[int, ...],
+    *,
+    directions: DirectionSet | None = None,
+    tolerance: float = 0.02,
+    seed: int = 0,
+    on_progress: Report | None = None,
+) -> Risk:
+    """The risk of the second network minus that of the first, at common samples and noise.
+
+    The tolerance is relative to the risk of the first network. Arguments as in `measure_risk`.
+    """
+    return _measured(
+        [first, second], reference, schedule, shape, directions, tolerance, seed, on_progress
+    )
+
+
+def _measured(
+    predictors: Sequence[Predictor],
+    reference: Reference,
+    schedule: Schedule,
+    shape: tuple[int, ...],
+    directions: DirectionSet | None,
+    tolerance: float,
+    seed: int,
+    on_progress: Report | None,
+) -> Risk:
+    if reference.size != math.prod(shape):
+        raise InputError(
+            f"the network takes samples of {math.prod(shape)} entries, the data have "
+            f"{reference.size}"
+        )
+    if not 0 < tolerance < 1:
+        raise InputError(f"the tolerance is a relative error between 0 and 1, got {tolerance}")
+    told_apart = directions or Cosines(shape, min(16, math.prod(shape[1:] or shape)))
+    if told_apart.shape != shape:
+        raise InputError(f"the directions are of samples {told_apart.shape}, expected {shape}")
+    measure = _Measure(predictors, reference, schedule, shape, told_apart)
+    sums = {
+        "uniform": Sums(Strata(uniform_weights(schedule))),
+        "bound": Sums(Strata(bound_weights(schedule))),
+    }
+    aims = {"uniform": tolerance, "bound": LOOSER * tolerance}
+    generators = {
+        name: stream(seed, "noisy samples of a risk", number) for number, name in enumerate(sums)
+    }
+    open_sums = set(sums)
+    while open_sums:
+        for name in sorted(open_sums):
+            measure.add(sums[name], generators[name])
+            relative = measure.relative_error(sums[name], looser=name == "uniform")
+            if relative <= aims[name] or sums[name].draws * sums[name].strata.count >= MOST:
+                open_sums.discard(name)
+            if on_progress is not None:
+                on_progress(measure.evaluations, relative)
+    return measure.result(sums["uniform"], sums["bound"])
+
+
+class _Measure:
+    """Energies of residuals, the quantities whose sums are kept.
+
+    The columns are: the risk of the first network, which tolerances refer to; then total, part
+    along the data, part off it, and each group, of the network or of the difference.
+    """
+
+    def __init__(
+        self,
+        predictors: Sequence[Predictor],
+        reference: Reference,
+        schedule: Schedule,
+        shape: tuple[int, ...],
+        directions: DirectionSet,
+    ):
+        self.predictors, self.reference = predictors, reference
+        self.abar, self.shape, self.directions = schedule.abar, shape, directions
+        self.support = reference.support
+        self.evaluations = 0
+
+    def add(self, sums: Sums, generator: np.random.Generator) -> None:
+        """One more round of draws."""
+        t = sums.strata.draw(ROUND, generator)
+        parts = [
+            self._values(t[start : start + TOGETHER], generator)
+            for start in range(0, len(t), TOGETHER)
+        ]
+        sums.add(np.concatenate(parts))
+        self.evaluations += len(t) * len(self.predictors)
+
+    def _values(
+        self, t: Int[np.ndarray, " N"], generator: np.random.Generator
+    ) -> Float[np.ndarray, "N q"]:
+        abar = self.abar[t]
+        clean = self.reference.draw(len(t), generator)
+        eps = generator.standard_normal(clean.shape)
+        # Networks see float32; the reference is of the same rounded input.
+        noisy = (np.sqrt(abar)[:, None] * clean + np.sqrt(1 - abar)[:, None] * eps).astype(
+            np.float32
+        )
+        reference = self.reference.at(noisy.astype(float), eps, abar)
+        energies = [self._energies(p, noisy, t, reference) for p in self.predictors]
+        told = energies[0] if len(energies) == 1 else energies[1] - energies[0]
+        return np.column_stack([energies[0][:, 0], told])
+
+    @torch.inference_mode()
+    def _energies(
+        self,
+        predict: Predictor,
+        noisy: Float[np.ndarray, "N D"],
+        t: Int[np.ndarray, " N"],
+        reference: Float[np.ndarray, "N D"],
+    ) -> Float[np.ndarray, "N q"]:
+        x = torch.from_numpy(noisy).reshape(-1, *self.shape)
+        predicted = predict(x, torch.from_numpy(t)).double().cpu().numpy().reshape(noisy.shape)
+        residual = predicted - reference
+        if not np.isfinite(residual).all():
+            raise NetworkError("the network returned NaN or infinity: its risk is not defined")
+        whole = (residual**2).sum(axis=1)
+        along = whole if self.support is None else ((residual @ self.support) ** 2).sum(axis=1)
+        groups = self.directions.products(residual, residual)
+        return np.column_stack([whole, along, whole - along, groups])
+
+    def relative_error(self, sums: Sums, *, looser: bool) -> float:
+        """Of the total; also of the part along the data, counted by its looser tolerance."""
+        if sums.draws < 2:
+            return math.inf
+        value, error = sums.value, sums.error
+        relative = error[1] / max(abs(value[0]), 1e-300)
+        if looser and self.support is not None and len(self.predictors) == 1:
+            relative = max(relative, error[2] / max(value[2], 1e-300) / LOOSER)
+        return float(relative)
+
+    def result(self, uniform: Sums, bound: Sums) -> Risk:
+        value, error = uniform.value, uniform.error
+        split = self.support is not None
+        return Risk(
+            exact=self.reference.exact,
+            total=float(value[1]),
+            total_error=float(error[1]),
+            along=float(value[2]) if split else None,
+            along_error=float(error[2]) if split else None,
+            off=float(value[3]) if split else None,
+            off_error=float(error[3]) if split else None,
+            nats=float(bound.value[1]),
+            nats_error=float(bound.error[1]),
+            labels=self.directions.labels,
+            widths=self.directions.widths,
+            by_direction=value[4:],
+            by_direction_error=error[4:],
+            edges=uniform.strata.edges,
+            by_timestep=uniform.means[:, 1],
+            by_timestep_error=uniform.mean_errors[:, 1],
+            table=uniform.means[:, 4:].T,
+            table_error=uniform.mean_errors[:, 4:].T,
+            evaluations=self.evaluations,
+        )

@@ -1,0 +1,154 @@
+"""`sads risk` as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+NETWORK = "cnn,width=8,depth=2"
+RANK_ONE = "rank-one:dct:1"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    import sads
+
+    folder = tmp_path_factory.mktemp("trainings")
+    options = {"shape": "1x4x4", "batch_size": 16, "learning_rate": 1e-2}
+    for name, steps in (("short", 5), ("long", 200)):
+        sads.train(NETWORK, RANK_ONE, iterations=steps, out=folder / name, **options)
+    sads.train(
+        NETWORK, RANK_ONE, iterations=200, rotation="random", out=folder / "turned", **options
+    )
+    return {name: str(folder / name) for name in ("short", "long", "turned")}
+
+
+def _risk(sads, *arguments):
+    code, out, err = sads("risk", *arguments, "--tolerance", "0.05", "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_in_words_json_and_a_picture(sads, runs, tmp_path):
+    picture = tmp_path / "risk.png"
+    code, out, err = sads("risk", runs["long"], "--data", RANK_ONE, "--png", str(picture))
+    assert (code, err) == (0, "")
+    assert "Excess risk over the optimum" in out
+    assert "Along the data's subspace" in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    told = _risk(sads, runs["long"], "--data", RANK_ONE, "--directions", "dct:bands=3")
+    assert told["exact"]
+    assert told["total"] == pytest.approx(told["along"] + told["off"])
+    assert told["total_error"] < 0.06 * told["total"]
+    assert sum(row["risk"] for row in told["by_direction"]) == pytest.approx(told["total"])
+    assert np.mean([row["risk"] for row in told["by_timestep"]]) == pytest.approx(told["total"])
+    assert np.array(told["table"]).shape == (3, len(told["by_timestep"]))
+    assert told["by_timestep"][-1]["last"] == 999
+
+
+def test_training_lowers_the_risk_and_the_difference_says_by_how_much(sads, runs):
+    short, long = (_risk(sads, runs[name], "--data", RANK_ONE) for name in ("short", "long"))
+    assert long["total"] < short["total"]
+    both = _risk(sads, runs["short"], runs["long"], "--data", RANK_ONE)
+    apart = long["total"] - short["total"]
+    error = np.hypot(both["total_error"], np.hypot(long["total_error"], short["total_error"]))
+    assert abs(both["total"] - apart) < 4 * error
+
+
+def test_other_data_have_a_loss_and_say_what_they_lack(sads, runs):
+    data = "digits,size=4"
+    told = _risk(sads, runs["long"], "--data", data)
+    assert not told["exact"]
+    assert told["along"] is None
+    code, out, _ = sads("risk", runs["long"], "--data", data, "--tolerance", "0.1")
+    assert code == 0
+    assert "no network can avoid" in out
+    gaussian = _risk(sads, runs["long"], "--data", f"gaussian:moment={data}")
+    assert gaussian["exact"]
+
+
+def test_a_network_trained_on_rotated_data_is_judged_in_the_coordinates_of_the_data(sads, runs):
+    """Turned there and back its risk is small; the rotated network itself is far off."""
+    turned = _risk(sads, runs["turned"], "--data", RANK_ONE)
+    untrained = _risk(sads, runs["short"], "--data", RANK_ONE)
+    assert turned["total"] < untrained["total"]
+
+
+@pytest.mark.parametrize("prefix", ["", "module.", "ema_model.module."])
+def test_weights_of_a_model_trained_elsewhere(sads, runs, tmp_path, prefix):
+    from sads import load_trained
+
+    _, member = load_trained(runs["long"])
+    state = {f"{prefix}{name}": value for name, value in member.state_dict().items()}
+    save_file(state | {"optimiser.step": torch.ones(1)}, tmp_path / "w.safetensors")
+    options = ("--shape", "1x4x4", "--data", RANK_ONE)
+    own = _risk(sads, NETWORK, "--weights", str(tmp_path / "w.safetensors"), *options)
+    assert own["total"] == _risk(sads, runs["long"], "--data", RANK_ONE)["total"]
+
+
+def _weights(folder, kind):
+    from sads import network
+
+    state = network(NETWORK, shape="1x4x4").member(0).state_dict()
+    if kind == "other names":
+        state = {f"a.{name}": value for name, value in state.items()}
+    if kind == "other shapes":
+        state = {name: torch.zeros(3) for name in state}
+    if kind == "twice":
+        state |= {f"ema.{name}": value + 1 for name, value in state.items()}
+    path = folder / "w.safetensors"
+    save_file(state, path)
+    if kind == "damaged":
+        path.write_bytes(path.read_bytes()[:100])
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("other names", "names are missing"),
+        ("other shapes", "the network has"),
+        ("twice", "holds the parameters twice"),
+        ("damaged", "not a safetensors file"),
+    ],
+)
+def test_foreign_weights_are_refused(sads, tmp_path, kind, message):
+    path = _weights(tmp_path, kind)
+    code, out, err = sads(
+        "risk", NETWORK, "--shape", "1x4x4", "--weights", path, "--data", RANK_ONE
+    )
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--data", "digits,size=4", "--exact"), "gaussian:moment=DATA"),
+        (("--data", RANK_ONE, "--directions", "fourier"), "unknown directions 'fourier'"),
+        (("--data", RANK_ONE, "--directions", "dct:bands=99"), "1 to 16, got 99"),
+        (("--data", RANK_ONE, "--directions", "npy:other.npy"), "columns of 16 entries"),
+        (("--data", RANK_ONE, "--tolerance", "0"), "between 0 and 1"),
+        (("--data", "digits,size=8"), "expected 1x4x4"),
+    ],
+)
+def test_bad_input_is_one_line(sads, runs, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    np.save("other.npy", np.eye(5))
+    code, out, err = sads("risk", runs["long"], *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_trainings_of_other_shapes_are_not_compared(sads, runs, tmp_path):
+    import sads as package
+
+    other = tmp_path / "other"
+    package.train(NETWORK, "rank-one:dct:1", shape="1x2x2", iterations=1, batch_size=4, out=other)
+    code, _, err = sads("risk", runs["long"], str(other), "--data", RANK_ONE)
+    assert code == 2
+    assert "not comparable" in err
