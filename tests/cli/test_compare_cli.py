@@ -46,7 +46,9 @@ def stored(tmp_path_factory):
 def test_the_exit_code_is_the_verdict(sads, stored, first, second, code):
     found, out, err = sads("compare", str(stored / first), str(stored / second))
     assert (found, err) == (code, "")
-    assert out.startswith("They differ" if code else "No difference")
+    taken, verdict = out.splitlines()[:2]
+    assert taken.startswith("Taken as")
+    assert verdict.startswith("They differ" if code else "No difference")
     assert ("Made differently: network" in out) == bool(code)
 
 
@@ -82,3 +84,19 @@ def test_what_cannot_be_compared(sads, stored, second, option, said):
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert said in err
+
+
+def test_what_networks_are_taken_for_comes_first(sads, tmp_path):
+    places = [str(tmp_path / name) for name in ("a", "b", "turn")]
+    for seed, place in enumerate(places[:2]):
+        options = ("--shape", "1x4x4", "--networks", "48", "--seed", str(seed), "--out", place)
+        assert sads("geometry", "cnn,width=8,depth=2", *options)[0] == 0
+    _, out, _ = sads("compare", *places[:2])
+    assert out.startswith("Taken as")
+    assert out.count("Taken as") == 1
+    assumptions = json.loads(sads("compare", *places[:2], "--json")[1])["assumptions"]
+    assert [one["prediction"] for one in assumptions] == ["eps", "eps"]
+    options = ("--data", "digits,size=4", "--kind", "random", "--out", places[2])
+    assert sads("rotate", places[0], *options)[1].startswith("Taken as")
+    told = json.loads(sads("rotate", places[0], *options, "--force", "--json")[1])
+    assert told["assumptions"]["prediction"] == "eps"

@@ -34,10 +34,16 @@ def compare(
     from .. import comparison
     from ..comparison.words import comparison_sentences
     from ..geometry import load_geometry
+    from ..geometry.planned import provenance, taken_as
     from .progress import waiting
 
     a, b = load_geometry(first), load_geometry(second)
     with waiting("comparing fold by fold"):
         found = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
-    print(jsonlib.dumps(asdict(found)) if json else "\n".join(comparison_sentences(found)))
+    if json:
+        taken = [provenance(geometry.plan)["assumptions"] for geometry in (a, b)]
+        print(jsonlib.dumps(asdict(found) | {"assumptions": taken}))
+    else:
+        taken = dict.fromkeys([*taken_as(a.plan), *taken_as(b.plan)])  # mostly the same
+        print("\n".join([*taken, *comparison_sentences(found)]))
     sys.exit(int(found.different))

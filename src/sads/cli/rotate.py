@@ -41,6 +41,8 @@ def rotate(
     from ..alignment.summary import rotation_sentences, rotation_summary
     from ..diffusion import FILE as TRAINING
     from ..errors import InputError
+    from ..geometry import load_geometry
+    from ..geometry.planned import provenance, taken_as
     from ..storage import refuse_existing
     from .progress import waiting
 
@@ -49,12 +51,14 @@ def rotate(
     if (out / ROTATION_FILE).exists():
         refuse_existing(out / ROTATION_FILE, force=force)
     with waiting(f"rotating {data}"):
-        found = api.rotate(directory, data, kind, rank=rank, seed=seed)
+        geometry = load_geometry(directory)
+        found = api.rotate(geometry, data, kind, rank=rank, seed=seed)
         save_rotation(found, out)
     if json:
-        print(jsonlib.dumps(rotation_summary(found)))
+        taken = provenance(geometry.plan)["assumptions"]
+        print(jsonlib.dumps(rotation_summary(found) | {"assumptions": taken}))
         return
-    print("\n".join(rotation_sentences(found)))
+    print("\n".join([*taken_as(geometry.plan), *rotation_sentences(found)]))
     print(
         f"Saved in {out}. Train with it: sads train {found.origin.network or 'NETWORK'} "
         f"--data {data} --rotation {out} --out DIR"
