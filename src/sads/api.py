@@ -35,7 +35,7 @@ from .doctor import Diagnosis
 from .errors import ArtefactError, InputError
 from .geometry import Geometry, Probe
 from .geometry.plan import Plan
-from .learning import HeldOut, Optimum, Risk, measure_risk, risk_difference
+from .learning import HeldOut, Optimum, Risk, measure_risk
 from .networks import ScoreFamily
 from .networks.stored_weights import load_weights
 from .randomness import Random, as_seed
@@ -391,31 +391,29 @@ def risk(
         if isinstance(directions, str)
         else directions
     )
-    if other is None:
-        return measure_risk(
-            predict,
-            reference,
-            family.schedule,
-            family.shape,
-            directions=told_apart,
-            tolerance=tolerance,
-            seed=seed,
-        )
-    second_family, second = _trained_predictor(other)
-    if second_family.shape != family.shape or second_family.schedule != family.schedule:
-        raise InputError(
-            f"{trained} and {other} differ in shape or schedule: their risks are not comparable"
-        )
-    return risk_difference(
+    second = None if other is None else _comparable(other, family, trained)
+    return measure_risk(
         predict,
-        second,
         reference,
         family.schedule,
         family.shape,
+        other=second,
         directions=told_apart,
         tolerance=tolerance,
         seed=seed,
     )
+
+
+def _comparable(
+    directory: str | Path, family: ScoreFamily, trained: str | Path
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """A second trained network, of the shape and schedule of the first."""
+    second, predict = _trained_predictor(directory)
+    if second.shape != family.shape or second.schedule != family.schedule:
+        raise InputError(
+            f"{trained} and {directory} differ in shape or schedule: their risks are not comparable"
+        )
+    return predict
 
 
 def _trained_predictor(

@@ -10,7 +10,7 @@ from torch import Tensor
 from sads.data.laws import Mixture, Normal, Sphere
 from sads.directions.sets import ChannelMeans, Columns, Entries
 from sads.errors import InputError, NetworkError
-from sads.learning import HeldOut, Optimum, measure_risk, risk_difference
+from sads.learning import HeldOut, Optimum, measure_risk
 from sads.learning.strata import Strata, bound_weights, uniform_weights
 from sads.schedule import Schedule
 
@@ -143,8 +143,8 @@ def test_differences_of_losses_are_differences_of_risks_with_smaller_errors() ->
     held_out = HeldOut(samples)
     truth = np.trace(_truth(second, law) - _truth(first, law), axis1=1, axis2=2).mean()
     for reference in (held_out, Optimum(law)):
-        difference = risk_difference(
-            _linear(first), _linear(second), reference, SCHEDULE, SHAPE, tolerance=0.003
+        difference = measure_risk(
+            _linear(first), reference, SCHEDULE, SHAPE, other=_linear(second), tolerance=0.003
         )
         assert abs(difference.total - truth) < 5 * difference.total_error
         assert difference.exact == reference.exact
@@ -156,7 +156,7 @@ def test_differences_of_losses_are_differences_of_risks_with_smaller_errors() ->
 
 def test_a_network_against_itself_differs_by_nothing() -> None:
     held_out = HeldOut(LAWS["white"].draw(50, np.random.default_rng(0)))
-    same = risk_difference(_linear(_matrix()), _linear(_matrix()), held_out, SCHEDULE, SHAPE)
+    same = measure_risk(_linear(_matrix()), held_out, SCHEDULE, SHAPE, other=_linear(_matrix()))
     assert same.total == 0
     assert same.total_error == 0
     assert not same.table.any()

@@ -86,59 +86,26 @@ def measure_risk(
     schedule: Schedule,
     shape: tuple[int, ...],
     *,
+    other: Predictor | None = None,
     directions: DirectionSet | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     on_progress: Report | None = None,
 ) -> Risk:
-    """The risk of one network.
+    """The risk of a network, or of another one minus that of the first.
 
     Args:
         predict: predicted noise for x (N, *shape) at t (N,).
         reference: the data and what the prediction is compared with.
         schedule: of the diffusion.
         shape: shape of one sample.
+        other: a second network; the result is its risk minus the first one's, at common samples
+            and noise.
         directions: what is told apart; bands of frequency by default.
-        tolerance: relative standard error of the total at which to stop.
+        tolerance: standard error of the total at which to stop, relative to the first network's.
         seed: of all draws.
         on_progress: called with evaluations so far and the relative error.
     """
-    return _measured(
-        [predict], reference, schedule, shape, directions, tolerance, seed, on_progress
-    )
-
-
-def risk_difference(
-    first: Predictor,
-    second: Predictor,
-    reference: Reference,
-    schedule: Schedule,
-    shape: tuple[int, ...],
-    *,
-    directions: DirectionSet | None = None,
-    tolerance: float = 0.02,
-    seed: int = 0,
-    on_progress: Report | None = None,
-) -> Risk:
-    """The risk of the second network minus that of the first, at common samples and noise.
-
-    The tolerance is relative to the risk of the first network. Arguments as in `measure_risk`.
-    """
-    return _measured(
-        [first, second], reference, schedule, shape, directions, tolerance, seed, on_progress
-    )
-
-
-def _measured(
-    predictors: Sequence[Predictor],
-    reference: Reference,
-    schedule: Schedule,
-    shape: tuple[int, ...],
-    directions: DirectionSet | None,
-    tolerance: float,
-    seed: int,
-    on_progress: Report | None,
-) -> Risk:
     if reference.size != math.prod(shape):
         raise InputError(
             f"the network takes samples of {math.prod(shape)} entries, the data have "
@@ -149,6 +116,7 @@ def _measured(
     told_apart = directions or Cosines(shape, min(16, math.prod(shape[1:] or shape)))
     if told_apart.shape != shape:
         raise InputError(f"the directions are of samples {told_apart.shape}, expected {shape}")
+    predictors = [predict] if other is None else [predict, other]
     measure = _Measure(predictors, reference, schedule, shape, told_apart)
     sums = {
         "uniform": Sums(Strata(uniform_weights(schedule))),
