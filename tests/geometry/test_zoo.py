@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import binom
 from scipy.stats import t as student
 
@@ -11,6 +12,7 @@ from sads.comparison import compare
 from sads.directions import FOLDS
 from sads.errors import NetworkError
 from sads.geometry import Gaussian, Geometry, estimate_geometry
+from sads.networks.last_layer import find_last_layer
 from tests.zoo import PATTERNS, Pattern
 from tests.zoo.modules import Plain, drawn_scale, followed_by
 from tests.zoo.truth import STEPS, closed_form
@@ -178,3 +180,20 @@ def test_what_is_added_only_in_some_networks_is_noticed():
     pattern = Pattern("sometimes", SometimesSkipping, closed_form, probe=Gaussian(1.0))
     with pytest.raises(NetworkError, match=r"sometimes: something is added .* only sometimes"):
         estimate(pattern)
+
+
+@pytest.mark.parametrize("name", ["EDM, bias added afterwards", "EDM, labels"])
+@pytest.mark.parametrize("level", [0.0, 0.5, 0.9, 1.0])
+def test_preconditioned_networks_are_read_at_every_noise_level(name, level):
+    """At the noisiest levels the last layer's effect is a thousandth of what the output passes on.
+
+    There rounding made one reading in sixty a sampled one, for a reason that was not true.
+    """
+    family = named(name).family
+    t = round(level * (family.schedule.steps - 2))
+    members = [family.member(seed).eval().requires_grad_(False) for seed in range(3)]
+    for seed in range(20):
+        x = torch.randn(2, *family.shape, generator=torch.Generator().manual_seed(seed))
+        layer = find_last_layer(members, x, torch.tensor([t, t + 1]))
+        assert layer.selection is not None
+        assert layer.gains is None

@@ -23,7 +23,7 @@ def parse_directions(text: str, *, shape: tuple[int, ...]) -> DirectionSet:
     """The directions that a string names, of samples of the given shape.
 
     >>> parse_directions("dct:bands=4", shape=(1, 8, 8)).widths.tolist()
-    [1, 10, 30, 23]
+    [1, 12, 28, 23]
     """
     kind, _, rest = text.partition(":")
     if text.startswith("geometry="):
