@@ -100,3 +100,18 @@ def test_what_networks_are_taken_for_comes_first(sads, tmp_path):
     assert sads("rotate", places[0], *options)[1].startswith("Taken as")
     told = json.loads(sads("rotate", places[0], *options, "--force", "--json")[1])
     assert told["assumptions"]["prediction"] == "eps"
+
+
+@pytest.mark.parametrize(("weighting", "warned"), [("score", True), ("noise", False)])
+def test_naive_estimates_of_few_effective_networks_are_said_to_be(
+    sads, tmp_path, weighting, warned
+):
+    """With score weights 0.74 % of the networks count; one timestep carries a third of the weight."""
+    options = ("--shape", "1x2x2", "--weighting", weighting)
+    network = "mlp,width=4,depth=1"
+    naive, integrated = str(tmp_path / "naive"), str(tmp_path / "integrated")
+    sads("geometry", network, *options, "--estimator", "naive", "--networks", "600", "--out", naive)
+    sads("geometry", network, *options, "--networks", "48", "--out", integrated)
+    _, out, _ = sads("compare", integrated, naive)
+    assert ("4 effective networks of 600" in out) == warned
+    assert ("found too often" in out) == warned

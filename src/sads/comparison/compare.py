@@ -28,12 +28,14 @@ from jaxtyping import Float
 from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
+from ..schedule import Schedule
 from .log_ratios import LogRatios, flipped, interval
 from .sign_flips import judged, linear, quadratic, u_statistic
 from .whitened_difference import NOISELESS, WhitenedDifference
 
 ROUNDING = 1e-9  # differences below this fraction of the largest eigenvalue are rounding
 SMALLEST_LEVEL = 4 * 0.5 ** (FOLDS - 1)  # a p-value combines four statistics
+FEW_A_FOLD = 20  # effective networks, below which the noise of a fold is far from symmetric
 PLANNED = ("network", "schedule", "steps", "probe", "estimator", "weighting", "timesteps")
 
 
@@ -343,4 +345,21 @@ def _notes(a: Geometry, b: Geometry) -> tuple[str, ...]:
     for place, geometry in (("first", a), ("second", b)):
         if not geometry.state.finished:
             notes.append(f"The run of the {place} is not finished: this is about what there is.")
+        effective = _effective_networks(geometry)
+        if effective < FEW_A_FOLD * FOLDS:
+            notes.append(
+                f"The {place} is a naive estimate, whose weights leave {effective:.0f} effective "
+                f"networks of {geometry.networks:,}: its noise is skewed, and differences are "
+                "found too often. Use the integrated estimator."
+            )
     return tuple(notes)
+
+
+def _effective_networks(geometry: Geometry) -> float:
+    """Networks of equal weight that would scatter as much; infinite where nothing is weighted."""
+    plan = geometry.plan
+    if geometry.exact or plan.estimator != "naive":
+        return math.inf
+    schedule = Schedule(plan.schedule, plan.steps)
+    weights = schedule.weights(plan.weighting)[slice(*plan.timesteps)]
+    return geometry.networks * float(weights.mean() ** 2 / (weights**2).mean())
