@@ -106,7 +106,7 @@ def test_what_networks_are_taken_for_comes_first(sads, tmp_path):
 def test_naive_estimates_of_few_effective_networks_are_said_to_be(
     sads, tmp_path, weighting, warned
 ):
-    """With score weights 0.74 % of the networks count; one timestep carries a third of the weight."""
+    """With score weights 0.74 % of the networks count: one timestep has a third of the weight."""
     options = ("--shape", "1x2x2", "--weighting", weighting)
     network = "mlp,width=4,depth=1"
     naive, integrated = str(tmp_path / "naive"), str(tmp_path / "integrated")
