@@ -107,7 +107,7 @@ def test_stated_errors_are_the_spread_between_seeds(number, request):
     """
     if PATTERNS[number].name == "random factor for each channel":
         reason = (
-            "its channels have equal eigenvalues, which a sampled reading does not know; the larger "
+            "its channels have equal eigenvalues, unknown to a sampled reading; the larger "
             "of two equal ones scatters less than either: 1.15 with 120 networks, 1.11 with 960"
         )
         request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
