@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import chdir
 
 import pytest
 
@@ -77,14 +78,12 @@ def ascii_sads(monkeypatch):
     ],
 )
 def test_every_command_prints_on_an_ascii_terminal(
-    ascii_sads, stored, tmp_path, monkeypatch, words, json_wanted
+    ascii_sads, stored, tmp_path, words, json_wanted
 ):
     for name in ("é", "training"):
         (tmp_path / name).symlink_to(stored / name)
-    monkeypatch.chdir(tmp_path)
-    home = os.getcwd()
-    code, out = ascii_sads(*words, *(["--json"] if json_wanted else []))
-    os.chdir(home)
+    with chdir(tmp_path):
+        code, out = ascii_sads(*words, *(["--json"] if json_wanted else []))
     assert code == 0, out
     assert out.strip()
     if json_wanted:

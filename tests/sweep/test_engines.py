@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,6 +15,8 @@ from sads.sweep.engines import DaskEngine, Engine, LocalEngine, make_engine
 from sads.sweep.local import EngineError, WorkerLostError
 
 from .small import die, fail, shout, threads, who
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module", params=["local", "dask"])
@@ -80,7 +83,10 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("name", ["local", "dask"])
 def test_no_worker_outlives_its_driver(name):
     driver = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.format(name=name)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", SCRIPT.format(name=name)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,  # where `tests` is found, wherever another test has gone
     )
     assert driver.stdout.readline() == "busy\n"
     workers = psutil.Process(driver.pid).children(recursive=True)
