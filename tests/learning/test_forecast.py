@@ -125,7 +125,7 @@ def test_stated_errors_are_those_between_seeds() -> None:
 
 
 def test_an_order_is_found_and_its_reliability_is_that_of_repetition() -> None:
-    """Means over eight seeds, which spread by 0.06; over sixty it was 0.77 ± 0.02 for 0.71.
+    """Means over 24 seeds, which spread by 0.03; over sixty it was 0.77 ± 0.02 for 0.71.
 
     Spearman and Brown's formula is exact for products of moments and near that for ranks.
     """
@@ -141,12 +141,12 @@ def test_an_order_is_found_and_its_reliability_is_that_of_repetition() -> None:
             networks=16,
             seed=seed,
         )
-        for seed in range(8)
+        for seed in range(24)
     ]
     assert max(forecast.p_value for forecast in forecasts) < 1e-3
     repeated = spearmanr(np.array([forecast.drift for forecast in forecasts]), axis=1).statistic
-    between = repeated[np.triu_indices(8, 1)].mean()
-    assert abs(np.mean([forecast.reliability for forecast in forecasts]) - between) < 0.25
+    between = repeated[np.triu_indices(24, 1)].mean()
+    assert abs(np.mean([forecast.reliability for forecast in forecasts]) - between) < 0.1
 
 
 def test_it_stops_at_the_tolerance() -> None:
