@@ -30,8 +30,8 @@ import torch
 from sads.directions.symmetry import sectors
 from sads.directions.whitening import halves_error, whitened_distance
 from sads.geometry import Geometry, Zero, estimate_geometry
-from sads.geometry.readout import readout_of
 from sads.geometry.source import prepare
+from sads.inspection.readout import readout_of
 from sads.networks import UNet, preset_family
 
 NAME, TARGET = "iddpm-16", 0.006

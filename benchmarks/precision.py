@@ -28,7 +28,7 @@ from sads.geometry.ensemble import DrawnEnsemble, Readings
 from sads.geometry.precision import Precision
 from sads.geometry.source import Source
 from sads.networks.layers import GroupNorm
-from sads.storage import atomic_write, write_bytes
+from sads.storage.files import atomic_write, write_bytes
 
 TABLE = Path("docs/results/precision.json")
 NETWORKS = {"iddpm-16": 1_536, "iddpm-mnist": 768, "iddpm-cifar10": 768}

@@ -50,7 +50,7 @@ from sads.ranking import rank_families
 from sads.ranking.validity import FILE as VALIDITY_FILE
 from sads.ranking.validity import Validity
 from sads.specs import parse_dataset, parse_network
-from sads.storage import atomic_write, write_bytes
+from sads.storage.files import atomic_write, write_bytes
 
 SHAPE = (1, 8, 8)
 POOL = (

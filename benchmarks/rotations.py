@@ -122,7 +122,7 @@ def _order(row: dict) -> tuple:
 
 def write_table(rows: list[dict]) -> None:
     """All rows, in a fixed order, atomically."""
-    from sads.storage import atomic_write, write_bytes
+    from sads.storage.files import atomic_write, write_bytes
 
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")

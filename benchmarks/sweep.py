@@ -21,12 +21,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sads.sweep import driver, load_specification, read_rows, run, run_sweep
-from sads.sweep.engines import Engine, LocalEngine
-from sads.sweep.layout import Layout
-from sads.sweep.plan import plan_trials
-from sads.sweep.result import TrialResult
-from sads.sweep.store import Store
+from sads.execution.engines import Engine, LocalEngine
+from sads.sweep import load_specification, read_rows, run_sweep
+from sads.sweep.describe.plan import plan_trials
+from sads.sweep.execute import driver
+from sads.sweep.execute import run_trial as run
+from sads.sweep.store.database import Store
+from sads.sweep.store.layout import Layout
+from sads.sweep.store.outcome import TrialResult
 
 SMOKE = Path(__file__).parents[1] / "examples" / "smoke.toml"
 SPEC = """

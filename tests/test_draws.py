@@ -18,14 +18,14 @@ from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
 from sads.sweep import Trial, run_sweep
-from sads.sweep.layout import Layout
-from sads.sweep.plan import plan_trials
-from sads.sweep.result import TrialResult
-from sads.sweep.specification import load_specification
-from sads.sweep.start import _pending
-from sads.sweep.store import read_facts, read_rows
+from sads.sweep.describe.plan import plan_trials
+from sads.sweep.describe.specification import load_specification
+from sads.sweep.execute.run_sweep import _pending
+from sads.sweep.store.database import read_facts, read_rows
+from sads.sweep.store.layout import Layout
+from sads.sweep.store.outcome import TrialResult
+from sads.sweep.store.table import write_csv
 from sads.sweep.summary import sentences
-from sads.sweep.table import write_csv
 from tests.sweep.small import InProcess
 
 GOLDEN = Path(__file__).parent / "golden" / "draws-1"

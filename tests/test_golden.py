@@ -12,10 +12,10 @@ from sads.alignment import load_rotation, save_rotation
 from sads.diffusion import read_training, stored_rotation
 from sads.geometry import load_geometry
 from sads.geometry.spectra import read_spectrum
-from sads.sweep.content import digest
-from sads.sweep.result import read_result
-from sads.sweep.store import read_rows
-from sads.sweep.table import read_csv
+from sads.sweep.describe.digests import digest
+from sads.sweep.store.database import read_rows
+from sads.sweep.store.outcome import read_result
+from sads.sweep.store.table import read_csv
 
 GOLDEN = Path(__file__).parent / "golden"
 VERSIONS = pytest.mark.parametrize("version", [1, 2])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sads.diffusion import write_samples
-from sads.storage import ARTEFACT, atomic_write, remove_leftovers, write_bytes, writing
+from sads.storage.files import ARTEFACT, atomic_write, remove_leftovers, write_bytes, writing
 
 SHAPE, COUNT = (4,), 20
 

@@ -21,13 +21,13 @@ from sads.figures.trials import remembered
 from sads.geometry import load_geometry
 from sads.geometry.artefact import read_state
 from sads.geometry.spectra import read_spectrum, write_spectrum
-from sads.sealed import write_sealed
-from sads.sweep.content import _artefact_digest
-from sads.sweep.layout import Layout, read_published
-from sads.sweep.result import read_result
-from sads.sweep.run import SAMPLES_FORMAT, known_samples
-from sads.sweep.store import Store, read_rows
-from sads.sweep.table import read_csv, write_csv
+from sads.storage.sealed import write_sealed
+from sads.sweep.describe.digests import _artefact_digest
+from sads.sweep.execute.run_trial import SAMPLES_FORMAT, known_samples
+from sads.sweep.store.database import Store, read_rows
+from sads.sweep.store.layout import Layout, read_published
+from sads.sweep.store.outcome import read_result
+from sads.sweep.store.table import read_csv, write_csv
 
 from .mutations import (
     ANYWHERE,

@@ -21,8 +21,8 @@ from sads.distances import max_sliced_wasserstein, sliced_wasserstein
 from sads.errors import InputError
 from sads.networks import ScoreFamily
 from sads.networks.isolation import global_state_kept, seeded
+from sads.path import Schedule
 from sads.randomness import Random, as_generator, checked_seed, sequence, stream, torch_stream
-from sads.schedule import Schedule
 
 
 def test_torch_streams_are_those_of_numpys_twister() -> None:

@@ -13,8 +13,15 @@ from sads.alignment import Rotation, load_rotation, save_rotation
 from sads.diffusion import read_training
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
-from sads.sealed import parse_json, read_sealed, seal_json, unseal_json, values_digest, write_sealed
-from sads.storage import checksum
+from sads.storage.files import checksum
+from sads.storage.sealed import (
+    parse_json,
+    read_sealed,
+    seal_json,
+    unseal_json,
+    values_digest,
+    write_sealed,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 FORM = "sads.thing/2"

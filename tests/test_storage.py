@@ -11,7 +11,7 @@ from sads.cli import main
 from sads.diffusion import write_samples
 from sads.errors import ArtefactError, SadsError
 from sads.report.build import check_output
-from sads.storage import atomic_write, file_target, write_bytes, writing
+from sads.storage.files import atomic_write, file_target, write_bytes, writing
 
 NEW = write_bytes(b"new")
 

@@ -9,8 +9,8 @@ import pytest
 import sads as package
 from sads.cli import main
 from sads.geometry import load_geometry
-from sads.storage import writing
-from sads.sweep.rows import seal_rows
+from sads.storage.files import writing
+from sads.sweep.store.rows import seal_rows
 from sads.watch import look
 from tests.sweep.small import InProcess, write_spec
 

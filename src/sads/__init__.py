@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from .comparison import BandDifference, Comparison, compare
     from .directions import Band, Resolution, SADs, Spectrum, windowed_similarity
     from .errors import ArtefactError, InputError, NetworkError, SadsError
-    from .geometry import Forward, Gaussian, Geometry, Point, Zero, load_geometry
+    from .geometry import Geometry, load_geometry
     from .learning import Risk
     from .networks import ScoreFamily
+    from .path import Schedule
+    from .probes import Forward, Gaussian, Point, Zero
     from .ranking import Ranking
     from .report import Report, build_report, write_report
-    from .schedule import Schedule
     from .sweep import Protocol, Results, Trial, load_results, run_sweep
 
 # Names are imported when they are first used: torch takes seconds to load.
@@ -56,11 +57,12 @@ _HOMES = {
     "comparison": ("BandDifference", "Comparison", "compare"),
     "directions": ("Band", "Resolution", "SADs", "Spectrum", "windowed_similarity"),
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
-    "geometry": ("Forward", "Gaussian", "Geometry", "Point", "Zero", "load_geometry"),
+    "geometry": ("Geometry", "load_geometry"),
+    "probes": ("Forward", "Gaussian", "Point", "Zero"),
     "learning": ("Risk",),
     "networks": ("ScoreFamily",),
     "ranking": ("Ranking",),
-    "schedule": ("Schedule",),
+    "path": ("Schedule",),
     "report": ("Report", "build_report", "write_report"),
     "sweep": ("Protocol", "Results", "Trial", "load_results", "run_sweep"),
 }

@@ -38,9 +38,9 @@ from .geometry.plan import Plan
 from .learning import HeldOut, Optimum, Risk, measure_risk
 from .networks import ScoreFamily
 from .networks.stored_weights import load_weights
+from .path import Schedule
 from .randomness import Random, as_seed
 from .ranking import Ranking, check_families, rank_families
-from .schedule import Schedule
 from .specs import parse_dataset, parse_directions, parse_network, parse_probe, parse_shape
 
 Network = str | ScoreFamily | Callable[[], Any]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArtefactError, SadsError
-from .sweep.layout import Layout
-from .sweep.store import DONE, FAILED, PENDING, QUARANTINED, read_rows
+from .sweep.store.database import DONE, FAILED, PENDING, QUARANTINED, read_rows
+from .sweep.store.layout import Layout
 from .sweep.summary import named, span
 
 if TYPE_CHECKING:

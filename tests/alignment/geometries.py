@@ -7,9 +7,9 @@ import numpy as np
 import sads
 from sads.geometry import Geometry
 from sads.geometry.plan import Plan
-from sads.geometry.readout import ReadOut
 from sads.geometry.result import exact_geometry
 from sads.geometry.state import State
+from sads.inspection.readout import ReadOut
 
 READOUTS = {
     "dense": lambda shape: ReadOut("sampled", shape),

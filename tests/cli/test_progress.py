@@ -10,7 +10,7 @@ from sads.cli import plain
 from sads.cli.plain import Count
 from sads.cli.progress import networks_bar, status, steps_bar, sweep_table, waiting
 from sads.geometry import Progress
-from sads.sweep.driver import Progress as SweepProgress
+from sads.sweep.execute.driver import Progress as SweepProgress
 
 from .test_train_cli import train
 

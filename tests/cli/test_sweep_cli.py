@@ -17,7 +17,7 @@ from tests.sweep.small import InProcess, write_spec
 @pytest.fixture
 def in_process(monkeypatch):
     """Trials run in this process: starting workers takes seconds."""
-    monkeypatch.setattr("sads.sweep.start.make_engine", lambda *a, **k: InProcess())
+    monkeypatch.setattr("sads.sweep.execute.run_sweep.make_engine", lambda *a, **k: InProcess())
 
 
 @pytest.fixture
@@ -66,7 +66,9 @@ def test_results_as_csv_seed_another_sweep(sads, tmp_path, done, monkeypatch):
     assert len(rows) == 4
     assert rows[0]["protocol_iterations"] == "5"
     spec = str(write_spec(tmp_path))
-    monkeypatch.setattr("sads.sweep.start.make_engine", None)  # nothing is to be computed
+    monkeypatch.setattr(
+        "sads.sweep.execute.run_sweep.make_engine", None
+    )  # nothing is to be computed
     code, text, _ = sads("sweep", spec, "--out", str(tmp_path / "b"), "--from", str(table))
     assert code == 0
     assert text.startswith("4 trials: 4 done.")
@@ -106,9 +108,9 @@ def test_a_dry_run_tells_the_trials_and_the_time_and_writes_nothing(sads, tmp_pa
 
 
 def test_the_papers_protocol_can_be_dry_run(sads, tmp_path, in_process, monkeypatch):
-    monkeypatch.setattr("sads.sweep.calibration.BUDGET_SECONDS", 0.1)
-    monkeypatch.setattr("sads.sweep.calibration.BATCH", 4)
-    monkeypatch.setattr("sads.sweep.calibration.ROWS", 50)
+    monkeypatch.setattr("sads.sweep.execute.calibration.BUDGET_SECONDS", 0.1)
+    monkeypatch.setattr("sads.sweep.execute.calibration.BATCH", 4)
+    monkeypatch.setattr("sads.sweep.execute.calibration.ROWS", 50)
     spec = tmp_path / "paper.toml"
     spec.write_text(
         'protocol = "paper"\nseeds = [0, 1, 2, 3, 4]\n[[grid]]\nnetworks = ["iddpm-16"]\n'

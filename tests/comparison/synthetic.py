@@ -5,9 +5,9 @@ import numpy as np
 from sads.directions import FOLDS
 from sads.geometry import Geometry
 from sads.geometry.plan import Plan
-from sads.geometry.readout import ReadOut
 from sads.geometry.result import exact_geometry
 from sads.geometry.state import State
+from sads.inspection.readout import ReadOut
 
 
 def plan_of(readout: ReadOut, **fields) -> Plan:

@@ -12,7 +12,7 @@ from sads import InputError, compare
 from sads.comparison.words import comparison_sentences
 from sads.geometry import Geometry
 from sads.geometry.precision import Precision
-from sads.geometry.readout import ReadOut
+from sads.inspection.readout import ReadOut
 
 from .synthetic import exact, plan_of, sampled, spread_factor
 

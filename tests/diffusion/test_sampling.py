@@ -6,7 +6,7 @@ import torch
 
 from sads.diffusion import SamplingError, respaced, sample_chunks, write_samples
 from sads.errors import ArtefactError, InputError
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 VARIANCES = np.array([4.0, 1.0, 0.25, 0.0])
 

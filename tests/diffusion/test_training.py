@@ -13,8 +13,8 @@ from sads.diffusion.checkpoint import FILE, Run
 from sads.diffusion.training import _step
 from sads.errors import ArtefactError, InputError
 from sads.networks import MLP, Linear, ScoreFamily, UNet
+from sads.path import Schedule
 from sads.randomness import torch_stream
-from sads.schedule import Schedule
 
 FAMILY = ScoreFamily(partial(MLP, (6,), width=16, depth=2), (6,), Schedule("linear", 50), "small")
 SAMPLES = torch.randn(100, 6, generator=torch.Generator().manual_seed(0))

@@ -13,7 +13,7 @@ from sads.diffusion import Settings, TrainingError, read_training, train
 from sads.diffusion.checkpoint import FILE
 from sads.errors import NetworkError
 from sads.networks import ScoreFamily, UNet
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 SAMPLES = torch.randn(40, 6, generator=torch.Generator().manual_seed(0))
 SETTINGS = Settings(iterations=6, batch_size=8, learning_rate=1e-2, seed=3)

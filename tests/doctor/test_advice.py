@@ -8,9 +8,9 @@ import pytest
 import sads
 from sads.doctor import diagnose
 from sads.doctor.advice import on_flips, on_padding, on_time, on_zero_output, on_zeros_in_a_row
+from sads.inspection.zero_outputs import POLICIES
 from sads.networks import ScoreFamily
 from sads.networks.presets import PRESETS
-from sads.networks.zero import POLICIES
 from tests.doctor.well_known import FACTORIES, well_known
 
 VARIANTS = ("iddpm-16,channels=14,heads=2,groups=14", "iddpm-1d,zero_init=true")

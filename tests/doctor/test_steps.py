@@ -10,7 +10,7 @@ from sads.doctor.patient import admit
 from sads.doctor.responses import RESPONSES
 from sads.doctor.steps import FEWEST, MOST, move_on, take_steps
 from sads.networks import ScoreFamily
-from sads.schedule import Schedule
+from sads.path import Schedule
 from tests.doctor.patients import SHAPE, family
 from tests.doctor.u_nets import CheckpointedADM
 from tests.networks.zoo import AdaLNZero, Conv, Gained, TwoInARow

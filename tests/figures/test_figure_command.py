@@ -12,8 +12,8 @@ from sads.figures.catalogue import WITHOUT_TRIALS, file_name, module
 from sads.figures.data import Data
 from sads.figures.output import write_figure
 from sads.figures.style import style
-from sads.sweep.result import Metrics
-from sads.sweep.table import write_csv
+from sads.sweep.store.outcome import Metrics
+from sads.sweep.store.table import write_csv
 from tests.cli.conftest import sads  # noqa: F401 - a fixture
 from tests.sweep.small import InProcess
 
@@ -166,7 +166,7 @@ def test_failed_trials_are_run_again_when_asked(sads, tmp_path, monkeypatch):  #
     monkeypatch.setattr("sads.figures.trials.make_engine", lambda *a, **k: InProcess())
     command = ("figure", "2", "--scale", "smoke", "--out", str(tmp_path), "--only")
     with monkeypatch.context() as patch:
-        patch.setattr("sads.sweep.run._train", _diverged)
+        patch.setattr("sads.sweep.execute.run_trial._train", _diverged)
         code, _, err = sads(*command, "haar,dct")
     assert code == 2
     # Both parts were tried before anything was said.

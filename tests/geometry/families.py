@@ -8,7 +8,7 @@ from torch import nn
 
 from sads.geometry import Forward, Gaussian, Point, Zero
 from sads.networks import CNN, MLP, SSM, DiT, Linear, ScoreFamily, UNet, ViT
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 SHORT = Schedule("linear", 50)  # no timestep dominates: its weights have bounded spread
 

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, load_geometry
 from sads.geometry.artefact import FILE, write_state
-from sads.storage import writing
+from sads.storage.files import writing
 
 from .families import FAMILIES
 

@@ -18,8 +18,8 @@ from sads.geometry import (
     load_geometry,
     running_estimates,
 )
-from sads.geometry.readout import ReadOut
 from sads.geometry.state import State
+from sads.inspection.readout import ReadOut
 from sads.networks import ScoreFamily, UNet, preset_family
 
 from .families import FAMILIES, SHORT, Scaled

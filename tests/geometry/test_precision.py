@@ -3,7 +3,7 @@
 import pytest
 
 from sads.geometry.precision import networks_to_compare
-from sads.geometry.readout import ReadOut
+from sads.inspection.readout import ReadOut
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, load_geometry, spectra
 from sads.geometry import result as result_module
-from sads.sealed import read_sealed, write_sealed
+from sads.storage.sealed import read_sealed, write_sealed
 
 from .families import FAMILIES
 

@@ -12,7 +12,7 @@ from sads.comparison import compare
 from sads.directions import FOLDS
 from sads.errors import NetworkError
 from sads.geometry import Gaussian, Geometry, estimate_geometry
-from sads.networks.last_layer import find_last_layer
+from sads.inspection.last_layer import find_last_layer
 from tests.zoo import PATTERNS, Pattern
 from tests.zoo.modules import Plain, drawn_scale, followed_by
 from tests.zoo.truth import STEPS, closed_form

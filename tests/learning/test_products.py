@@ -6,7 +6,14 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev
 
 from sads.errors import NetworkError
-from sads.learning.products import WAYS, Way, choose_way, gradient, moving_parameters, product
+from sads.inspection.jacobian_products import (
+    WAYS,
+    Way,
+    choose_way,
+    gradient,
+    moving_parameters,
+    product,
+)
 
 
 class _Net(nn.Module):

@@ -12,7 +12,7 @@ from sads.directions.sets import ChannelMeans, Columns, Entries
 from sads.errors import InputError, NetworkError
 from sads.learning import HeldOut, Optimum, measure_risk
 from sads.learning.strata import Strata, bound_weights, uniform_weights
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 SHAPE, SIZE = (1, 2, 3), 6
 SCHEDULE = Schedule(steps=50)

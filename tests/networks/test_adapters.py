@@ -12,7 +12,7 @@ from sads.networks import ScoreFamily, UNet
 from sads.networks.adapters import Adapted, adapt
 from sads.networks.adapters.diffusers import CLASSES, diffusers_family
 from sads.networks.isolation import seeded
-from sads.schedule import Schedule
+from sads.path import Schedule
 from sads.specs import parse_network
 
 from .zoo import Conv, Keyword, Labelled, Pair, Preconditioned, Sampled

@@ -7,7 +7,7 @@ from torch import nn
 from sads.networks import UNet
 from sads.networks.adapters import adapt, assumptions_of
 from sads.networks.adapters.explain import why_not_called
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 from .zoo import Conv, Keyword, Labelled, Pair, Preconditioned, Sampled
 

@@ -14,7 +14,7 @@ from sads.geometry import estimate_geometry
 from sads.networks import SSM, ScoreFamily
 from sads.networks.initialisation import initialise
 from sads.networks.ssm import LONGEST, MEAN_LOG_STEP, SHORTEST, DiagonalStateSpace
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 
 def layer(seed: int, *, states: int = 3, directions: int = 2) -> DiagonalStateSpace:

@@ -7,7 +7,7 @@ import torch
 from sads.directions.symmetry import symmetry_p_value
 from sads.geometry import Gaussian, Zero, estimate_geometry
 from sads.networks import ScoreFamily, ViT
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 FIELDS = {"patch": 2, "width": 16, "depth": 2}
 

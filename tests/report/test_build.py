@@ -97,7 +97,7 @@ def test_an_unfinished_sweep_is_shown_as_such(tmp_path, sweep, unet):
     import shutil
     import sqlite3
 
-    from sads.sweep.rows import seal_rows
+    from sads.sweep.store.rows import seal_rows
 
     copy = shutil.copytree(sweep, tmp_path / "copy")
     with sqlite3.connect(copy / "sweep.sqlite") as connection:

@@ -11,7 +11,7 @@ import torch
 from sads.errors import InputError
 from sads.neighbours import Neighbourhood, neighbours_of
 from sads.specs import parse_network
-from sads.sweep.content import by_content
+from sads.sweep.describe.digests import by_content
 
 MODELS = """
 from torch import nn

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sads.sweep.engines import Engine
+from sads.execution.engines import Engine
 
 SPEC = """
 protocol = {{ preset = "smoke", iterations = {iterations}, samples = 16, steps = 3, train = 32 }}

@@ -9,11 +9,11 @@ import pytest
 from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.sweep import read_rows, run_sweep
-from sads.sweep.layout import Layout, read_published
-from sads.sweep.result import read_result
-from sads.sweep.run import run_job
-from sads.sweep.store import Store
-from sads.sweep.table import write_csv
+from sads.sweep.execute.run_trial import run_job
+from sads.sweep.store.database import Store
+from sads.sweep.store.layout import Layout, read_published
+from sads.sweep.store.outcome import read_result
+from sads.sweep.store.table import write_csv
 
 from .small import InProcess, lasting, write_spec
 

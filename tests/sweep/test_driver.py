@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from sads.errors import ArtefactError
-from sads.sweep import driver, read_rows, run_sweep
-from sads.sweep.driver import PausedError
-from sads.sweep.local import EngineError, WorkerLostError
-from sads.sweep.result import Failure, Job, Outcome
-from sads.sweep.run import run_job
-from sads.sweep.store import Store
+from sads.execution.local import EngineError, WorkerLostError
+from sads.sweep import read_rows, run_sweep
+from sads.sweep.execute import driver
+from sads.sweep.execute.driver import PausedError
+from sads.sweep.execute.run_trial import run_job
+from sads.sweep.store.database import Store
+from sads.sweep.store.outcome import Failure, Job, Outcome
 
 from .small import InProcess, lasting, write_spec
 

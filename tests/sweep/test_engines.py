@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from sads.errors import InputError
-from sads.sweep.engines import DaskEngine, Engine, LocalEngine, make_engine
-from sads.sweep.local import EngineError, WorkerLostError
+from sads.execution.engines import DaskEngine, Engine, LocalEngine, make_engine
+from sads.execution.local import EngineError, WorkerLostError
 
 from .small import die, fail, shout, threads, who
 
@@ -67,7 +67,7 @@ def test_an_error_that_is_not_a_death_stops_the_sweep(engine: Engine):
 
 SCRIPT = """
 import sys
-from sads.sweep.engines import make_engine
+from sads.execution.engines import make_engine
 from tests.sweep.small import who
 if __name__ == "__main__":
     engine = make_engine("{name}", workers=2)
@@ -116,7 +116,7 @@ def test_a_gpu_is_asked_of_the_scheduler(monkeypatch):
         def get_executor(self, **options):
             asked.update(options)
 
-    monkeypatch.setattr("sads.sweep.engines._client", lambda address, workers, gpu: Client())
+    monkeypatch.setattr("sads.execution.engines._client", lambda address, workers, gpu: Client())
     DaskEngine(None, 1, "cuda")
     assert asked == {"pure": False, "resources": {"GPU": 1}}
     asked.clear()
@@ -171,7 +171,7 @@ def test_a_scheduler_that_goes_away_stops_the_sweep():
     ],
 )
 def test_engines_that_do_not_exist(name, options, said, monkeypatch):
-    monkeypatch.setattr("sads.sweep.engines.CONNECT_TIMEOUT", "1s")
+    monkeypatch.setattr("sads.execution.engines.CONNECT_TIMEOUT", "1s")
     with pytest.raises(InputError, match=said):
         make_engine(name, **options)
 

@@ -38,7 +38,7 @@ class Victim:
 
     def workers(self) -> list[psutil.Process]:
         """Processes that run trials, of either engine."""
-        marks = ("sads.sweep.worker", "spawn_main")
+        marks = ("sads.execution.worker", "spawn_main")
         try:
             children = psutil.Process(self.driver.pid).children(recursive=True)
             return [c for c in children if any(m in " ".join(c.cmdline()) for m in marks)]

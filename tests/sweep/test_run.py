@@ -18,13 +18,14 @@ from sads.data import Dataset
 from sads.diffusion import read_training, training
 from sads.draws import DRAWS
 from sads.specs import parse_dataset
-from sads.storage import writing
-from sads.sweep import PROTOCOLS, Trial, run
-from sads.sweep.data import dataset
-from sads.sweep.layout import Layout
-from sads.sweep.result import Job, Outcome
-from sads.sweep.run import KEPT_SAMPLES, run_job
-from sads.sweep.version import code_version
+from sads.storage.files import writing
+from sads.sweep import PROTOCOLS, Trial
+from sads.sweep.execute import run_trial as run
+from sads.sweep.execute.run_trial import KEPT_SAMPLES, run_job
+from sads.sweep.execute.trial_data import dataset
+from sads.sweep.store.layout import Layout
+from sads.sweep.store.outcome import Job, Outcome
+from sads.version import code_version
 
 PROTOCOL = PROTOCOLS["smoke"].model_copy(
     update={"iterations": 6, "samples": 200, "steps": 3, "train": 40}
@@ -195,7 +196,7 @@ def test_a_real_kill_in_the_middle_of_training(tmp_path):
     asked = job(tmp_path, trial)
     code = (
         "import sys, sads.diffusion.training as t; t.CHECKPOINT_SECONDS = 0.0\n"
-        "from sads.sweep.run import run_job; run_job(sys.stdin.read())"
+        "from sads.sweep.execute.run_trial import run_job; run_job(sys.stdin.read())"
     )
     worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, text=True)
     worker.stdin.write(asked.model_dump_json())

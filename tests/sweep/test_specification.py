@@ -6,7 +6,7 @@ import pytest
 
 from sads.errors import InputError, SadsError
 from sads.sweep import Specification, load_specification
-from sads.sweep.plan import check_trials, plan_trials
+from sads.sweep.describe.plan import check_trials, plan_trials
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEAD = 'protocol = "smoke"\nseeds = [0, 1]\n'

@@ -8,14 +8,14 @@ from collections import Counter
 import pytest
 
 from sads.errors import ArtefactError, InputError
-from sads.storage import BusyError, writing
+from sads.storage.files import BusyError, writing
 from sads.sweep import load_specification, read_rows, run_sweep
-from sads.sweep.layout import Layout
-from sads.sweep.plan import Planned, plan_trials
-from sads.sweep.result import Metrics, Provenance, Timings, TrialResult
-from sads.sweep.start import index_files
-from sads.sweep.store import Store
-from sads.sweep.table import read_csv, write_csv
+from sads.sweep.describe.plan import Planned, plan_trials
+from sads.sweep.execute.run_sweep import index_files
+from sads.sweep.store.database import Store
+from sads.sweep.store.layout import Layout
+from sads.sweep.store.outcome import Metrics, Provenance, Timings, TrialResult
+from sads.sweep.store.table import read_csv, write_csv
 
 from .small import InProcess, lasting, write_spec
 
@@ -297,5 +297,5 @@ def test_ten_thousand_trials_are_read_without_torch_or_numpy(tmp_path):
     for options in (["--json"], ["--csv", str(tmp_path / "x.csv")]):
         done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
         loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
-        assert "sads.sweep.store" in loaded
+        assert "sads.sweep.store.database" in loaded
         assert not {"torch", "numpy", "sads.api"} & loaded

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from sads.errors import InputError
 from sads.geometry import load_geometry
 from sads.sweep import PROTOCOLS, Trial
-from sads.sweep.content import by_content, parts
-from sads.sweep.protocol import protocol_fields
-from sads.sweep.version import code_version
+from sads.sweep.describe.digests import by_content, parts
+from sads.sweep.describe.protocol import protocol_fields
+from sads.version import code_version
 
 SMOKE = PROTOCOLS["smoke"]
 

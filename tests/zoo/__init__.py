@@ -14,7 +14,7 @@ from torch import nn
 
 from sads.geometry import Gaussian, Point, Probe, Zero
 from sads.networks import ScoreFamily
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 from .modules import (
     EDM,

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 
 from sads.geometry import Gaussian, Point, Probe, Zero
 from sads.networks.adapters.calls import conversion
-from sads.schedule import Schedule
+from sads.path import Schedule
 
 SHAPE, WIDTH, KERNEL = (2, 4, 4), 8, 3
 CHANNELS, PIXELS = SHAPE[0], SHAPE[1] * SHAPE[2]

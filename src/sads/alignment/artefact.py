@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from ..errors import ArtefactError
-from ..sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
-from ..storage import writing
+from ..storage.files import writing
+from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .rotation import Origin, Rotation
 
 FILE = "rotation.safetensors"

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ..errors import InputError
 from ..geometry import Geometry
 from ..randomness import Random, as_seed, stream
-from ..storage import checksum
+from ..storage.files import checksum
 from .moments import Moment, Samples, second_moment
 from .orthogonal import EQUAL, least_move, random_orthogonal, repeats, settle
 

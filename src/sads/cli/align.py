@@ -30,7 +30,7 @@ def align(
     """
     from .. import api
     from ..alignment.summary import sentences, summary
-    from ..storage import refuse_existing
+    from ..storage.files import refuse_existing
     from .progress import waiting
 
     if png is not None:
@@ -39,8 +39,8 @@ def align(
         found = api.align(directory, data)
         said = sentences(found)
     if png is not None:
-        from ..plots.alignment import draw_alignment
-        from ..plots.directions import save_figure
+        from ..presentation.plots.alignment import draw_alignment
+        from ..presentation.plots.directions import save_figure
 
         save_figure(draw_alignment(found), png)
     print(jsonlib.dumps(summary(found)) if json else "\n".join(said))

@@ -33,14 +33,14 @@ def data(
     """
     from ..data.summary import sentences, summary
     from ..specs import parse_dataset, parse_shape
-    from ..storage import refuse_existing
+    from ..storage.files import refuse_existing
 
     if png is not None:
         refuse_existing(png, force=force)
     found = parse_dataset(data, shape=None if shape is None else parse_shape(shape))
     if png is not None:
-        from ..plots.contact_sheet import draw_contact_sheet
-        from ..plots.directions import save_figure
+        from ..presentation.plots.contact_sheet import draw_contact_sheet
+        from ..presentation.plots.directions import save_figure
 
         save_figure(draw_contact_sheet(found), png)
     if json:

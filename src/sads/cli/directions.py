@@ -26,7 +26,7 @@ def directions(
     """
     from ..geometry import load_geometry
     from ..geometry.summary import sentences, summary, title
-    from ..storage import refuse_existing
+    from ..storage.files import refuse_existing
     from .progress import waiting
 
     if png is not None:
@@ -34,7 +34,7 @@ def directions(
     with waiting(f"computing the spectrum of {directory}"):
         found = load_geometry(directory)
         if png is not None:
-            from ..plots.directions import draw_directions, save_figure
+            from ..presentation.plots.directions import draw_directions, save_figure
 
             save_figure(draw_directions(found.spectrum(), title(found)), png)
         said = jsonlib.dumps(summary(found)) if json else "\n".join(sentences(found))

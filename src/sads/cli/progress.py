@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..geometry import Progress
-    from ..sweep.driver import Progress as SweepProgress
+    from ..sweep.execute.driver import Progress as SweepProgress
 
 Update = Callable[[str, int, int | None, str], None]
 

@@ -27,17 +27,17 @@ def results(
         force: replace an existing table.
         json: print one JSON object with `trials`, sorted by `id`.
     """
-    from ..storage import refuse_existing
-    from ..sweep.store import read_rows
+    from ..storage.files import refuse_existing
+    from ..sweep.store.database import read_rows
+    from ..sweep.store.table import write_csv
     from ..sweep.summary import correlation_fields, correlation_sentence, means, sentences
-    from ..sweep.table import write_csv
 
     if csv is not None:
         refuse_existing(csv, force=force)
     _, rows = read_rows(directory)
     found = []
     if correlate is not None:
-        from ..sweep.statistics import correlate as rank_correlations
+        from ..sweep.correlation import correlate as rank_correlations
 
         found = rank_correlations(rows, correlate)
     if csv is not None:

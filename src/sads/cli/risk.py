@@ -48,7 +48,7 @@ def risk(
     """
     from .. import api
     from ..learning.summary import risk_sentences, risk_summary
-    from ..storage import refuse_existing
+    from ..storage.files import refuse_existing
     from .progress import waiting
 
     if png is not None:
@@ -66,8 +66,8 @@ def risk(
             seed=seed,
         )
     if png is not None:
-        from ..plots.directions import save_figure
-        from ..plots.risk import draw_risk
+        from ..presentation.plots.directions import save_figure
+        from ..presentation.plots.risk import draw_risk
 
         save_figure(draw_risk(measured, f"{trained} on {data}"), png)
     paired = other is not None

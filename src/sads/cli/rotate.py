@@ -43,7 +43,7 @@ def rotate(
     from ..errors import InputError
     from ..geometry import load_geometry
     from ..geometry.planned import provenance, taken_as
-    from ..storage import refuse_existing
+    from ..storage.files import refuse_existing
     from .progress import waiting
 
     if (out / TRAINING).exists():

@@ -46,7 +46,7 @@ def sample(
     from .. import api
     from ..devices import keep_freed_memory
     from ..diffusion import read_training, write_samples
-    from ..storage import refuse_existing
+    from ..storage.files import refuse_existing
     from .progress import steps_bar
 
     refuse_existing(out, force=force)

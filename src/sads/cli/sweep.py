@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from ..sweep.calibration import Estimate
-    from ..sweep.plan import Planned
+    from ..sweep.describe.plan import Planned
+    from ..sweep.execute.calibration import Estimate
 
 
 def sweep(
@@ -45,9 +45,9 @@ def sweep(
         json: print the result as one JSON object.
     """
     from ..errors import InputError
-    from ..sweep.start import dry_run as plan
-    from ..sweep.start import run_sweep
-    from ..sweep.store import read_rows
+    from ..sweep.execute.run_sweep import dry_run as plan
+    from ..sweep.execute.run_sweep import run_sweep
+    from ..sweep.store.database import read_rows
     from ..sweep.summary import sentences, summary
     from .progress import sweep_table, waiting
 

@@ -28,7 +28,7 @@ from jaxtyping import Float
 from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
-from ..schedule import Schedule
+from ..path import Schedule
 from .log_ratios import LogRatios, flipped, interval
 from .sign_flips import judged, linear, quadratic, u_statistic
 from .whitened_difference import NOISELESS, WhitenedDifference

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy.lib.npyio import NpzFile
 
 from ..errors import InputError
-from ..storage import regular_file
+from ..storage.files import regular_file
 
 
 def read_npy(path: str | Path, *, scale: bool = False) -> Float[np.ndarray, "..."]:

@@ -2,7 +2,7 @@
 
 Tensors: network and optimiser (see `state`), the generator's state, the order of the running
 epoch, the losses. The header holds the protocol and the progress, and one checksum covers
-everything (`sads.sealed`). No pickle.
+everything (`sads.storage.sealed`). No pickle.
 """
 
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from ..alignment import Rotation, load_rotation
 from ..draws import DRAWS
 from ..errors import ArtefactError
 from ..networks import ScoreFamily
+from ..path import Schedule
 from ..randomness import torch_stream
-from ..schedule import Schedule
-from ..sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .state import load_parameters, restore_optimiser, state_tensors
 
 FILE = "training.safetensors"

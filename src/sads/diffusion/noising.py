@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..schedule import Schedule
+from ..path import Schedule
 
 
 def add_noise(

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from ..errors import InputError, SadsError
 from ..networks.isolation import OwnDraws
+from ..path import Schedule
 from ..randomness import Random, as_seed, torch_stream
-from ..schedule import Schedule
-from ..storage import atomic_write
+from ..storage.files import atomic_write
 
 BLOCK = 64  # samples that share a generator
 MOST_SAMPLES = 10**9  # more is a slip of the hand

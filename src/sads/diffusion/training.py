@@ -25,7 +25,7 @@ from ..errors import ArtefactError, InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..networks.isolation import OwnDraws
-from ..storage import atomic_write, checksum, writing
+from ..storage.files import atomic_write, checksum, writing
 from .checkpoint import FILE, Run, Settings, read_run, write_run
 from .noising import add_noise, signal_levels
 from .state import check_storable, check_trainable

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from ..errors import NetworkError
 from ..geometry.checks import check_family
-from ..geometry.probes import Gaussian
+from ..inspection.zero_outputs import Silence, is_mute, redrawing, silence_of, zero_layers
 from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
 from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
-from ..networks.zero import Silence, is_mute, redrawing, silence_of, zero_layers
+from ..probes import Gaussian
 from ..randomness import stream, torch_stream
 from .steps import Steps, move_on, take_steps
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ..path import Schedule
 from ..randomness import torch_stream
-from ..schedule import Schedule
 
 RATE, DECAYS, EPSILON = 1e-3, (0.9, 0.999), 1e-8  # Adam as it is usually set
 FEWEST, MOST = 3, 10

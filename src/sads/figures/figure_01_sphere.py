@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from ..data import band_directions
 from ..draws import DRAWS
 from ..geometry import load_geometry
-from ..sweep.means import mean_and_error
+from ..statistics.means import mean_and_error
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, planned, run_parts, samples_of

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..data import BASES, centred
 from ..randomness import stream
-from ..sweep.statistics import LEAST_BANDS, bootstrapped
+from ..sweep.correlation import LEAST_BANDS, bootstrapped
 from .data import Data, Request, Rows
 from .style import PAGE, sheet
 from .trials import planned, run_parts

@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 from ..errors import InputError
 from ..geometry import load_geometry
-from ..plots.directions import dft_energy, pictured, shown_indices
-from ..sweep.means import mean_and_error
-from ..sweep.statistics import correlate
+from ..presentation.plots.directions import dft_energy, pictured, shown_indices
+from ..statistics.means import mean_and_error
+from ..sweep.correlation import correlate
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet, show
 from .trials import geometry_directory, planned, run_parts

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from ..api import estimate_geometry
 from ..data import read_digits
 from ..geometry import Forward
-from ..plots.directions import dft_energy
+from ..presentation.plots.directions import dft_energy
 from .data import Data, Request, Rows
 from .style import PAGE, sheet, show
 from .verdict import Finding, mean_interval, positive, rank_correlation

@@ -40,7 +40,7 @@ from ..diffusion import initial_network
 from ..geometry import load_geometry
 from ..networks import ScoreFamily
 from ..randomness import stream
-from ..storage import checksum
+from ..storage.files import checksum
 from .data import Data, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, remembered

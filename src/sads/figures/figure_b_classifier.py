@@ -31,11 +31,11 @@ from ..draws import DRAWS
 from ..geometry import load_geometry
 from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
-from ..plots.directions import shown_indices
+from ..presentation.plots.directions import shown_indices
 from ..randomness import stream, torch_stream
-from ..storage import checksum
-from ..sweep.means import mean_and_error
-from ..sweep.statistics import LEAST_BANDS, bootstrapped
+from ..statistics.means import mean_and_error
+from ..storage.files import checksum
+from ..sweep.correlation import LEAST_BANDS, bootstrapped
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, planned, remembered, run_parts

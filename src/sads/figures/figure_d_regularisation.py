@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..plots.directions import shown_indices
-from ..sweep.means import mean_and_error
+from ..presentation.plots.directions import shown_indices
+from ..statistics.means import mean_and_error
 from .data import Data, Request, Rows
 from .style import CYCLE, PAGE, sheet
 from .trials import geometry_directory, planned, run_parts

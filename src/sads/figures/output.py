@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from safetensors.numpy import save
 
 from ..errors import ArtefactError
-from ..storage import atomic_write, file_target, reason, write_bytes, writing
-from ..sweep.table import write_csv
+from ..storage.files import atomic_write, file_target, reason, write_bytes, writing
+from ..sweep.store.table import write_csv
 from .data import Data
 from .verdict import Verdict
 

@@ -20,11 +20,11 @@ from jaxtyping import Float
 
 from ..api import align
 from ..errors import ArtefactError, InputError
-from ..sealed import seal_json, unseal_json
 from ..specs import parse_dataset
-from ..storage import atomic_write, write_bytes
+from ..storage.files import atomic_write, write_bytes
+from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification
-from ..sweep.content import by_content
+from ..sweep.describe.digests import by_content
 from .data import Data, Request, Rows
 from .trials import geometry_directory, planned, run_parts, samples_of
 from .verdict import Finding, mean_interval, positive

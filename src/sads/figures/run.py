@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError
-from ..sweep.engines import check_engine
-from ..sweep.table import read_csv
+from ..execution.engines import check_engine
+from ..sweep.store.table import read_csv
 from .catalogue import SCALES, WITHOUT_TRIALS, FigureModule, chosen, file_name, module
 from .data import Request
 from .output import check_places, write_figure

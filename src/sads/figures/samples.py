@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..plots.contact_sheet import mosaic
-from ..sweep.means import mean_and_error
+from ..presentation.plots.contact_sheet import mosaic
+from ..statistics.means import mean_and_error
 from .data import Data, Rows
 from .rotated import LABELS, ROTATIONS, TITLES, means
 from .style import BLUE, PAGE, bare, sheet

@@ -15,13 +15,13 @@ import numpy as np
 from ..api import estimate_geometry
 from ..draws import DRAWS
 from ..errors import ArtefactError, SadsError
-from ..sealed import seal_json, unseal_json
-from ..storage import atomic_write, write_bytes
+from ..execution.engines import make_engine
+from ..storage.files import atomic_write, write_bytes
+from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification, run_sweep
-from ..sweep.driver import Progress
-from ..sweep.engines import make_engine
-from ..sweep.layout import Layout, read_published
-from ..sweep.store import DONE, read_rows
+from ..sweep.execute.driver import Progress
+from ..sweep.store.database import DONE, read_rows
+from ..sweep.store.layout import Layout, read_published
 from ..sweep.summary import span
 from .data import Request
 

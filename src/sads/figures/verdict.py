@@ -15,7 +15,7 @@ from scipy import stats
 
 from ..draws import DRAWS
 from ..randomness import stream
-from ..sweep.statistics import coefficients
+from ..sweep.correlation import coefficients
 
 Interval = tuple[float, float]
 CONFIDENCE = 0.95

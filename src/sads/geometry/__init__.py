@@ -1,5 +1,6 @@
 """The average geometry of untrained networks: probes, estimators, closed forms, the result."""
 
+from ..probes import Forward, Gaussian, Point, Probe, Zero
 from .estimate import (
     Goal,
     Options,
@@ -8,7 +9,6 @@ from .estimate import (
     planned_geometry,
     running_estimates,
 )
-from .probes import Forward, Gaussian, Point, Probe, Zero
 from .result import Geometry, load_geometry
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Geometries on disk: one safetensors file that is at once the result and the checkpoint.
 
 The header holds the plan and the progress, the body the packed sums of all folds, and one checksum
-covers both (`sads.sealed`). Nothing is pickled.
+covers both (`sads.storage.sealed`). Nothing is pickled.
 """
 
 import math
@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..directions import FOLDS
 from ..directions.structure import KINDS
 from ..errors import ArtefactError
-from ..schedule import WEIGHTINGS, Schedule
-from ..sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+from ..inspection.readout import READOUTS, ReadOut
+from ..path import WEIGHTINGS, Schedule
+from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .plan import ESTIMATORS, Plan, timestep_range
-from .readout import READOUTS, ReadOut
 from .state import State, packed_size
 
 FILE = "geometry.safetensors"

@@ -10,20 +10,20 @@ from torch import Tensor, nn
 
 from ..devices import is_memory_error, require_memory
 from ..errors import NetworkError, SadsError, brief
+from ..inspection.initial_distributions import agreed, recorded
+from ..inspection.members import Members, follow
+from ..inspection.readout import readout_of
+from ..inspection.unusable_outputs import check_output, why_silent
+from ..inspection.zero_outputs import Silence, is_mute, redrawing, silence_of
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.adapters import Assumptions, assumptions_of
 from ..networks.adapters.explain import why_not_called
 from ..networks.family import MEMBER
 from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
-from ..networks.provenance import agreed, recorded
-from ..networks.zero import Silence, is_mute, redrawing, silence_of
+from ..probes import Probe
 from ..randomness import stream, torch_stream
 from .closed_form import has_closed_form
-from .members import Members, follow
-from .outputs import check_output, why_silent
-from .probes import Probe
-from .readout import readout_of
 from .state import require_factor
 
 TRIED = 2

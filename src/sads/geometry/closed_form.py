@@ -19,8 +19,8 @@ from ..directions import Structure
 from ..networks import DiT, Linear
 from ..networks.base import ScoreNetwork
 from ..networks.dit import sincos_positions
-from ..schedule import Schedule
-from .probes import Forward, Gaussian, Point, Probe, Zero
+from ..path import Schedule
+from ..probes import Forward, Gaussian, Point, Probe, Zero
 
 
 def closed_form_factor(

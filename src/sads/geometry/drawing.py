@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..inspection.members import Members, follow
 from ..networks.casting import cast
 from ..networks.initialisation import Distribution
+from ..probes import Probe
 from .ensemble import BuiltEnsemble, DrawnEnsemble, Readings
 from .integration import Integration
-from .members import Members, follow
-from .probes import Probe
 
 AGREE = 1e-3  # relative; normalisations amplify rounding
 

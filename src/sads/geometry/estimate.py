@@ -26,10 +26,10 @@ from ..directions.whitening import halves_error
 from ..draws import DRAWS
 from ..errors import ArtefactError, InputError
 from ..networks import ScoreFamily
-from ..storage import writing
+from ..probes import Probe, Zero
+from ..storage.files import writing
 from .artefact import FILE, read_state, write_state
 from .plan import Plan
-from .probes import Probe, Zero
 from .result import Geometry, exact_geometry
 from .source import Source, prepare
 from .state import State

@@ -19,20 +19,20 @@ from torch import Tensor
 
 from ..directions import Structure
 from ..errors import SadsError, brief
-from ..networks.initialisation import Constant
-from ..networks.last_layer import LastLayer, find_last_layer, without
-from ..networks.tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
-from ..networks.weights import (
+from ..inspection.last_layer import LastLayer, find_last_layer, without
+from ..inspection.last_layer_moments import (
     LastValues,
     Variances,
     check_not_copied,
     exact_variance,
     last_layer_variances,
 )
+from ..inspection.members import Members
+from ..inspection.readout import ReadOut, sampled
+from ..inspection.tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
+from ..networks.initialisation import Constant
+from ..probes import Probe
 from .integration import RANDOM_LAYERS, Integration, RandomLayers
-from .members import Members
-from .probes import Probe
-from .readout import ReadOut, sampled
 from .tail import Tail, converted_tail, measured_tail
 
 TIMESTEPS, FEW_TIMESTEPS = 8, 3  # looked at for the scale, in small and in large networks

@@ -19,11 +19,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..errors import NetworkError
-from ..networks.last_layer import LastLayer
-from ..networks.tracing import LINEAR, TRANSPOSED, Call
-from ..networks.weights import Variances
+from ..inspection.last_layer import LastLayer
+from ..inspection.last_layer_moments import Variances
+from ..inspection.readout import ReadOut
+from ..inspection.tracing import LINEAR, TRANSPOSED, Call
 from .ensemble import Readings
-from .readout import ReadOut
 from .tail import Tail
 
 RANDOM_LAYERS = 32

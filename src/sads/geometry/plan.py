@@ -7,10 +7,10 @@ from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import InputError
+from ..inspection.readout import ReadOut
 from ..networks.adapters import Assumptions
-from ..schedule import Schedule
+from ..path import Schedule
 from .precision import Precision
-from .readout import ReadOut
 
 ESTIMATORS = ("integrated", "naive")
 

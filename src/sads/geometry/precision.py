@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from ..directions.whitening import whitened_distance
 from ..errors import NetworkError
+from ..inspection.readout import ReadOut
 from ..randomness import stream
-from .readout import ReadOut
 
 FEWEST, MOST = 4, 32
 Moment = Callable[[slice, np.random.Generator, torch.dtype], np.ndarray]

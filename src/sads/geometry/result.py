@@ -20,7 +20,7 @@ from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
 from ..markup import facts
-from ..storage import writing
+from ..storage.files import writing
 from .artefact import read_state, write_state
 from .plan import Plan
 from .spectra import KEPT_FROM, read_spectrum, write_spectrum

@@ -21,9 +21,12 @@ from torch import Tensor
 from ..devices import usable_device
 from ..draws import DRAWS
 from ..errors import InputError, NetworkError
+from ..inspection.members import Members
+from ..inspection.readout import ReadOut, readout_of, sampled
+from ..inspection.tracing import NoLastLayer, Traced
+from ..inspection.zero_outputs import POLICIES
 from ..networks import ScoreFamily, ScoreNetwork
-from ..networks.tracing import NoLastLayer, Traced
-from ..networks.zero import POLICIES
+from ..probes import Probe
 from ..randomness import checked_seed, fast_stream, stream
 from .checks import check_family
 from .closed_form import closed_form_factor
@@ -31,7 +34,6 @@ from .drawing import drawn_ensemble
 from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble, Features, Outputs
 from .foreign import Reading, read_foreign
 from .integration import Integration
-from .members import Members
 from .plan import (
     ESTIMATORS,
     Plan,
@@ -40,8 +42,6 @@ from .plan import (
     timestep_range,
 )
 from .precision import Precision, choose_precision, networks_to_compare
-from .probes import Probe
-from .readout import ReadOut, readout_of, sampled
 from .state import require_factor
 from .tail import plain_tail
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..directions import Band, Resolution, Spectrum
 from ..errors import ArtefactError
-from ..sealed import parse_json, read_sealed, sensible, write_sealed
-from ..storage import checksum
+from ..storage.files import checksum
+from ..storage.sealed import parse_json, read_sealed, sensible, write_sealed
 from .plan import Plan
 from .state import State
 

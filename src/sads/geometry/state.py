@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from ..devices import require_memory
 from ..directions import FOLDS
-from .readout import ReadOut
+from ..inspection.readout import ReadOut
 
 #: Bytes for each entry of the factor, at the peak. Sums of all folds are 48, a snapshot of them as
 #: much; the spectrum stacks the folds. Measured at 1,600 rows: 123 to estimate, 298 with spectrum.

@@ -22,14 +22,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..inspection.last_layer import LastLayer, scales_at
+from ..inspection.members import LARGEST_SMALL
+from ..inspection.tracing import NoLastLayer, read
 from ..networks import ScoreFamily
 from ..networks.adapters import Adapted
 from ..networks.adapters.calls import conversion
-from ..networks.last_layer import LastLayer, scales_at
-from ..networks.tracing import NoLastLayer, read
+from ..probes import Gaussian, Probe
 from .closed_form import expected_energy
-from .members import LARGEST_SMALL
-from .probes import Gaussian, Probe
 
 TOGETHER = 50  # timesteps of a small network that are evaluated at once
 PROPORTIONAL = 1e-4  # relative residual up to which a counts as a multiple of x

@@ -34,9 +34,9 @@ from torch import Tensor, nn
 from ..data.laws import Law
 from ..directions.sets import Cosines, DirectionSet
 from ..errors import InputError, NetworkError
+from ..inspection.jacobian_products import Way, choose_way, gradient, moving_parameters, product
 from ..networks import ScoreFamily
 from ..randomness import sequence, stream
-from .products import Way, choose_way, gradient, moving_parameters, product
 from .references import Reference
 
 FEWEST, MOST = 8, 1_024  # networks

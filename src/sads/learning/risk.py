@@ -26,8 +26,8 @@ from torch import Tensor
 
 from ..directions.sets import Cosines, DirectionSet
 from ..errors import InputError, NetworkError
+from ..path import Schedule
 from ..randomness import stream
-from ..schedule import Schedule
 from .references import Reference
 from .strata import Strata, Sums, bound_weights, uniform_weights
 

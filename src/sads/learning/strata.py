@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..schedule import Schedule
+from ..path import Schedule
 
 STRATA = 20
 

@@ -13,7 +13,7 @@ from torch import nn
 from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..neighbours import Housed
-from ..schedule import Schedule
+from ..path import Schedule
 from .adapters import Assumptions, adapt, assumptions_of
 from .adapters.explain import why_not_called
 from .base import ScoreNetwork

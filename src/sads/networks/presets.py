@@ -14,7 +14,7 @@ from typing import Any
 
 from ..devices import require_memory
 from ..errors import InputError
-from ..schedule import Schedule
+from ..path import Schedule
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from ..errors import ArtefactError
-from ..storage import reason
+from ..storage.files import reason
 from .adapters.calls import Adapted
 
 WRAPPERS = ("module.", "_orig_mod.", "model.", "network.", "ema.", "ema_model.", "unet.")

@@ -10,14 +10,14 @@ from ..doctor import Diagnosis
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import load_geometry
 from ..networks.adapters import Assumptions
-from ..storage import atomic_write, refuse_existing, write_bytes
+from ..storage.files import atomic_write, refuse_existing, write_bytes
 from .answer import Answer, answer
-from .content import explorer, overlays
 from .levels import Architecture, Named, by_network
 from .measured import SweepReading, measured_along, read_sweep, training_sheet
 from .page import render
 from .pictures import budget
 from .reproduce import report_command
+from .script_data import explorer, overlays
 from .subject import Subject
 from .view import view
 

@@ -11,10 +11,10 @@ from ..geometry import Geometry
 from ..geometry.planned import taken_as
 from ..ranking.validity import validity_sentences
 from .answer import held
-from .content import label
 from .levels import Architecture, Named, differs
 from .measured import Sheet, SweepReading
 from .reproduce import geometry_command
+from .script_data import label
 from .subject import Subject
 
 MOST_BANDS = 400  # rows of a table of bands

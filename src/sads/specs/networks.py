@@ -22,7 +22,7 @@ from ..networks import PRESETS, ScoreFamily, preset_family
 from ..networks.adapters import PREDICTIONS
 from ..networks.adapters.diffusers import diffusers_family
 from ..networks.isolation import global_state_kept, time_limit
-from ..schedule import Schedule
+from ..path import Schedule
 from .grammar import convert, split_fields
 
 IMPORT_SECONDS = 60.0

@@ -4,26 +4,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .protocol import PROTOCOLS, Protocol
-    from .results import Results, load_results
-    from .specification import Specification, load_specification
-    from .start import run_sweep
-    from .statistics import correlate
-    from .store import read_rows
-    from .trial import Trial
+    from .correlation import correlate
+    from .describe.protocol import PROTOCOLS, Protocol
+    from .describe.specification import Specification, load_specification
+    from .describe.trial import Trial
+    from .execute.run_sweep import run_sweep
+    from .store.database import read_rows
+    from .store.results import Results, load_results
 
 # Names are imported when they are first used: reading results needs no torch and no NumPy.
 _HOME_OF = {
-    "PROTOCOLS": "protocol",
-    "Protocol": "protocol",
-    "Results": "results",
-    "Specification": "specification",
-    "Trial": "trial",
-    "correlate": "statistics",
-    "load_results": "results",
-    "load_specification": "specification",
-    "read_rows": "store",
-    "run_sweep": "start",
+    "PROTOCOLS": "describe.protocol",
+    "Protocol": "describe.protocol",
+    "Results": "store.results",
+    "Specification": "describe.specification",
+    "Trial": "describe.trial",
+    "correlate": "correlation",
+    "load_results": "store.results",
+    "load_specification": "describe.specification",
+    "read_rows": "store.database",
+    "run_sweep": "execute.run_sweep",
 }
 
 __all__ = [

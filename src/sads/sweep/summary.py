@@ -9,14 +9,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..draws import DRAWS
-from .means import mean_and_error
-from .rows import DONE, FAILED, PENDING, QUARANTINED
-from .trial import in_words
+from ..statistics.means import mean_and_error
+from .describe.trial import in_words
+from .store.rows import DONE, FAILED, PENDING, QUARANTINED
 
 if TYPE_CHECKING:
-    from .calibration import Estimate
-    from .plan import Planned
-    from .statistics import Correlation
+    from .correlation import Correlation
+    from .describe.plan import Planned
+    from .execute.calibration import Estimate
 
 STATUSES = (DONE, PENDING, FAILED, QUARANTINED)
 _SHOWN = ("sw2", "msw2", "msw2_optimised", "w2_direction", "loss")

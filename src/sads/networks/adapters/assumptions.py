@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...schedule import Schedule
+from ...path import Schedule
 from ..isolation import global_state_kept
 from .calls import Adapted, first_channels, tensor_in
 from .hints import hints_of

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import InputError, NetworkError
-from ...schedule import Schedule
+from ...path import Schedule
 from ..base import ScoreNetwork
 from .convention import TEXT, Convention, convention_of
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from ...errors import InputError, brief
-from ...schedule import Schedule
+from ...path import Schedule
 from ..family import ScoreFamily
 
 CLASSES = ("UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel", "Transformer2DModel")

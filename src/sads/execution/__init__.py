@@ -1,0 +1,1 @@
+"""Where work runs: worker processes on this machine, or a dask cluster."""

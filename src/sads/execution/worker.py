@@ -1,0 +1,58 @@
+"""A worker process of the local engine: one JSON line in for each call, one line out.
+
+It ends when its standard input does, at once and in the middle of a trial, so that no worker
+outlives its driver, however that died.
+"""
+
+import faulthandler
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from importlib import import_module
+from typing import Any
+
+from ..errors import brief
+from ..version import code_version
+
+
+def main() -> None:
+    """Serve calls until standard input ends."""
+    # Whatever a network prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
+    calls: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(calls,), daemon=True).start()
+    import_module("sads.api")  # torch takes seconds to load
+    import_module("sads.devices").keep_freed_memory()
+    code_version()  # of the files as they are now, which is what has been loaded
+    answer = {"value": os.getpid()}
+    while True:
+        answers.write(f"{json.dumps(answer)}\n")
+        answers.flush()
+        answer = _answer(calls.get())
+
+
+def _answer(line: str) -> dict[str, Any]:
+    try:
+        call = json.loads(line)
+        function = getattr(import_module(call["module"]), call["function"])
+        return {"value": function(*call["arguments"])}
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": brief(error)}
+
+
+def _listen(calls: "queue.SimpleQueue[str]") -> None:
+    for line in sys.stdin:
+        calls.put(line)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

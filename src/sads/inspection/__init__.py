@@ -1,0 +1,1 @@
+"""Reading modules that declare nothing about themselves, ours or other people's."""

@@ -1,0 +1,204 @@
+"""From which distribution each parameter of a module starts, told by watching it being made.
+
+While a factory runs, every operation on tensors is seen. A parameter whose storage was filled by
+`uniform_(a, b)`, `rand`, `normal_(0, s)`, `randn` or a constant, and afterwards at most multiplied
+by numbers and shifted, so that it is centred in the end, has a known initial distribution; one that
+was made in any other way has not. Nor has one whose values were read: they may have been copied, or
+rejected and drawn again.
+
+A factory may draw the scale of a distribution itself. So several networks are watched, and a
+distribution is known only if they agree on it.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from math import isclose
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from ..networks.initialisation import Constant, Distribution, Normal, Uniform
+
+aten = torch.ops.aten
+_NEW_CONSTANTS = {
+    aten.zeros.default: 0.0,
+    aten.zeros_like.default: 0.0,
+    aten.new_zeros.default: 0.0,
+    aten.zero_.default: 0.0,
+    aten.ones.default: 1.0,
+    aten.ones_like.default: 1.0,
+    aten.new_ones.default: 1.0,
+}
+_SCALED = {aten.mul.Tensor, aten.mul_.Tensor, aten.mul.Scalar, aten.mul_.Scalar}
+_DIVIDED = {aten.div.Tensor, aten.div_.Tensor, aten.div.Scalar, aten.div_.Scalar}
+_SHIFTED = {
+    aten.add.Tensor: 1.0,
+    aten.add_.Tensor: 1.0,
+    aten.add.Scalar: 1.0,
+    aten.add_.Scalar: 1.0,
+    aten.sub.Tensor: -1.0,
+    aten.sub_.Tensor: -1.0,
+    aten.sub.Scalar: -1.0,
+    aten.sub_.Scalar: -1.0,
+}
+SAME = 1e-6  # relative deviation of numbers that two networks agree on
+
+
+@dataclass(frozen=True)
+class Interval:
+    """U(low, high) on the way to a centred distribution."""
+
+    low: float
+    high: float
+
+
+Filled = Distribution | Interval
+
+
+class Recorder(TorchDispatchMode):
+    """Remembers how storages were filled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Storages are kept alive, so that no address is used for two of them.
+        self._known: dict[int, tuple[object, Filled | None]] = {}
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        inputs = [a for a in args if isinstance(a, Tensor)]
+        known = None if (kwargs or {}).get("alpha", 1) != 1 else _made_by(func, args, self._filled)
+        outputs = result if isinstance(result, (tuple, list)) else (result,)
+        written = [output for output in outputs if isinstance(output, Tensor)]
+        shared = {_address(i) for i in inputs} & {_address(o) for o in written}
+        if shared and not func._schema.is_mutable:
+            return result  # a view: nothing was read or written
+        for tensor in inputs:
+            self._note(tensor, None)
+        for tensor in written:
+            self._note(tensor, known)
+        return result
+
+    def _note(self, tensor: Tensor, known: Filled | None) -> None:
+        whole = tensor.numel() == tensor.untyped_storage().nbytes() // tensor.element_size()
+        storage = tensor.untyped_storage()
+        self._known[storage.data_ptr()] = (storage, known if whole else None)
+
+    def _filled(self, tensor: Tensor) -> Filled | None:
+        entry = self._known.get(_address(tensor))
+        whole = tensor.numel() == tensor.untyped_storage().nbytes() // tensor.element_size()
+        real = not tensor.is_complex()  # ours are the distributions of real numbers
+        return entry[1] if entry is not None and whole and real else None
+
+    def distribution(self, tensor: Tensor) -> Distribution | None:
+        """The distribution that a tensor's whole storage was filled from, if known."""
+        filled = self._filled(tensor)
+        if not isinstance(filled, Interval):
+            return filled
+        centred = isclose(filled.low, -filled.high, rel_tol=1e-9)
+        return Uniform(filled.high) if centred else None
+
+
+def unseen() -> AbstractContextManager[object]:
+    """Inside, no operation is recorded."""
+    return _disable_current_modes()
+
+
+def _address(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _made_by(
+    func: Any, args: tuple[Any, ...], known: Callable[[Tensor], Filled | None]
+) -> Filled | None:
+    """The distribution of what an operation writes."""
+    if func in _NEW_CONSTANTS:
+        return Constant(_NEW_CONSTANTS[func])
+    if func in (aten.full.default, aten.full_like.default, aten.fill_.Scalar):
+        return Constant(float(args[1])) if isinstance(args[1], Real) else None
+    if func in (aten.uniform_.default, aten.rand.default, aten.rand_like.default):
+        low, high = _given(args, (0.0, 1.0)) if func is aten.uniform_.default else (0.0, 1.0)
+        return Interval(low, high) if high > low else None
+    if func in (aten.normal_.default, aten.randn.default, aten.randn_like.default):
+        mean, std = _given(args, (0.0, 1.0)) if func is aten.normal_.default else (0.0, 1.0)
+        return Normal(std) if mean == 0 and std > 0 else None
+    if not args or not isinstance(args[0], Tensor) or (before := known(args[0])) is None:
+        return None
+    number = _number(args[1]) if len(args) == 2 else None  # a third would be a factor of it
+    if number is None:
+        return None
+    if func in _SCALED:
+        return _affine(before, number, 0.0)
+    if func in _DIVIDED and number:
+        return _affine(before, 1 / number, 0.0)
+    if func in _SHIFTED:
+        return _affine(before, 1.0, _SHIFTED[func] * number)
+    return None
+
+
+def _given(args: tuple[Any, ...], usual: tuple[float, float]) -> tuple[float, float]:
+    """The two numbers behind the tensor, or what they are by default."""
+    first, second = (*args[1:3], *usual[len(args[1:3]) :])
+    return float(first), float(second)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Tensor):
+        return None if value.ndim or value.is_complex() else float(value.item())
+    return float(value) if isinstance(value, Real) else None
+
+
+def _affine(before: Filled, factor: float, shift: float) -> Filled | None:
+    """The distribution of factor * value + shift."""
+    if factor == 0:
+        return Constant(shift)
+    match before:
+        case Uniform(bound=bound):
+            return _affine(Interval(-bound, bound), factor, shift)
+        case Interval(low=low, high=high):
+            ends = sorted((factor * low + shift, factor * high + shift))
+            return Interval(*ends)
+        case Normal(std=std):
+            return Normal(std * abs(factor)) if shift == 0 else None
+        case Constant(value=value):
+            return Constant(factor * value + shift)
+
+
+def recorded(make: Callable[[], nn.Module]) -> tuple[nn.Module, dict[str, Distribution | None]]:
+    """What a factory makes, and the initial distribution of each parameter; None where unknown."""
+    recorder = Recorder()
+    with recorder:
+        module = make()
+    addresses = [_address(p) for p in module.parameters()]
+    found: dict[str, Distribution | None] = {}
+    for name, parameter in module.named_parameters():
+        alone = addresses.count(_address(parameter)) == 1
+        found[name] = recorder.distribution(parameter) if alone else None
+    return module, found
+
+
+def agreed(records: Sequence[dict[str, Distribution | None]]) -> dict[str, Distribution | None]:
+    """The distributions that all networks agree on; None where they do not."""
+    first, *others = records
+    return {
+        name: known if all(_same(known, other.get(name)) for other in others) else None
+        for name, known in first.items()
+    }
+
+
+def _same(a: Distribution | None, b: Distribution | None) -> bool:
+    match a, b:
+        case (Uniform(bound=p), Uniform(bound=q)) | (Normal(std=p), Normal(std=q)):
+            return isclose(p, q, rel_tol=SAME)
+        case Constant(value=p), Constant(value=q):
+            return p == q
+    return False

@@ -1,0 +1,1 @@
+"""What people see: words, tables, colours, HTML and plots, made from the values below."""

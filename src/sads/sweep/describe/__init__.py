@@ -1,0 +1,1 @@
+"""What a sweep is: its specification, its trials and their identities."""

@@ -1,0 +1,84 @@
+"""Where a rank-one trial lies in the spectrum of a geometry: band, eigenvalue and window."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from ...errors import InputError
+from .digests import geometry_digest, parts
+
+if TYPE_CHECKING:
+    from ...directions import Spectrum
+
+
+class Place(BaseModel):
+    """A band of a spectrum, in descending order of eigenvalue.
+
+    Attributes:
+        geometry: digest of the geometry.
+        first: first index of the band.
+        last: last index, inclusive.
+        eigenvalue: mean over the band.
+        certified: whether the band's subspace and indices are known.
+        window: over how many levels on either side the direction may be spread, the largest of a
+            band; None in sweeps that are older than this field.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    geometry: str
+    first: int
+    last: int
+    eigenvalue: float
+    certified: bool
+    window: int | None = None
+
+
+def place_of(data: str, shape: tuple[int, ...]) -> Place | None:
+    """The place of rank-one data along a geometry's direction; None for other data.
+
+    Raises:
+        InputError: for an index or a band that the spectrum does not have, or another shape.
+    """
+    found = parts("data", data)
+    if found is None or found[0] != "rank-one:geometry=":
+        return None
+    own, spectrum = spectrum_of(found[1])
+    if own != shape:
+        sizes = ["x".join(map(str, s)) for s in (own, shape)]
+        raise InputError(f"the geometry in {found[1]} is of {sizes[0]}, the network of {sizes[1]}")
+    kind, equals, number = found[2].removeprefix(":").rpartition("=")
+    if (kind not in ("", "band")) or bool(kind) != bool(equals) or not number.isdecimal():
+        raise InputError(f"a direction is an index or band=K from 0 on, got {data!r}")
+    if kind == "band":
+        if int(number) >= len(spectrum.bands):
+            raise InputError(f"{data}: the geometry has bands 0 to {len(spectrum.bands) - 1}")
+        band = spectrum.bands[int(number)]
+        indices = slice(band.first, band.last + 1)
+    else:
+        if int(number) >= spectrum.structure.size:
+            raise InputError(f"{data}: the spectrum has indices 0 to {spectrum.structure.size - 1}")
+        band = spectrum.band_of(int(number))
+        indices = slice(int(number), int(number) + 1)
+    return Place(
+        geometry=geometry_digest(found[1]),
+        first=band.first,
+        last=band.last,
+        eigenvalue=float(spectrum.eigenvalues[band.first : band.last + 1].mean()),
+        certified=band.certified,
+        window=int(spectrum.windows[indices].max()),
+    )
+
+
+def spectrum_of(directory: str) -> "tuple[tuple[int, ...], Spectrum]":
+    """Shape and spectrum of a stored geometry; computed once for each content."""
+    return _spectrum(directory, geometry_digest(directory))
+
+
+@lru_cache(maxsize=16)
+def _spectrum(directory: str, content: str) -> "tuple[tuple[int, ...], Spectrum]":
+    from ...geometry import load_geometry  # torch takes seconds to load
+
+    geometry = load_geometry(directory)
+    return geometry.shape, geometry.spectrum()

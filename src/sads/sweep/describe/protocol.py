@@ -1,0 +1,77 @@
+"""How a trial is trained, sampled and measured.
+
+| preset   | iterations x batch | learning rate | sampling steps | samples | training data     |
+|----------|--------------------|---------------|----------------|---------|-------------------|
+| `smoke`  | 20 x 16            | 1e-3          | 10             | 64      | 128               |
+| `laptop` | 500 x 256          | 1e-4          | 100            | 1,000   | all, or 10,000    |
+| `paper`  | table 1's for the network      | 1000           | 10,000  | all, or 10,000    |
+
+SW2 and MSW2 are taken over 64 D random directions unless `projections` says otherwise.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...errors import InputError
+
+LARGEST_NUMBER = 10**9  # of anything that is counted here: more is a slip of the hand
+
+
+class Protocol(BaseModel):
+    """The numbers that a trial's result depends on, beside network, data, rotation and seed.
+
+    Attributes:
+        iterations: updates; None for table 1's.
+        batch_size: samples a batch; None for table 1's.
+        learning_rate: of Adam; None for table 1's.
+        steps: timesteps visited in sampling.
+        samples: how many are drawn, and compared with at most as many held-out ones.
+        train: at most so many training samples; None for the whole split of a finite set, and
+            10,000 of synthetic data.
+        projections: random directions of the distances; None for 64 D.
+        weight_decay: of the optimiser, decoupled from the gradient; the paper has none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    iterations: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
+    batch_size: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
+    learning_rate: float | None = Field(default=None, gt=0)
+    steps: int = Field(default=1000, ge=1, le=1000)
+    samples: int = Field(default=10_000, ge=4, le=LARGEST_NUMBER)
+    train: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
+    projections: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
+    weight_decay: float = Field(default=0.0, ge=0)
+
+
+PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
+    {
+        "smoke": Protocol(
+            iterations=20, batch_size=16, learning_rate=1e-3, steps=10, samples=64, train=128
+        ),
+        "laptop": Protocol(
+            iterations=500, batch_size=256, learning_rate=1e-4, steps=100, samples=1_000
+        ),
+        "paper": Protocol(),
+    }
+)
+
+
+def protocol_fields(source: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a preset's name, or of a table with `preset` and some fields replaced.
+
+    >>> protocol_fields({"preset": "smoke", "iterations": 5})["iterations"]
+    5
+    """
+    own = {"preset": source} if isinstance(source, str) else dict(source)
+    preset = str(own.pop("preset", None))
+    if preset not in PROTOCOLS:
+        known = ", ".join(PROTOCOLS)
+        raise InputError(
+            f"a protocol is {known}, or a table with preset and the fields to replace; "
+            f"got {source!r}"
+        )
+    return PROTOCOLS[preset].model_dump() | own

@@ -1,0 +1,212 @@
+"""A sweep in TOML: grids over networks, directions or data, rotations and seeds.
+
+protocol = "laptop"                       # or a table: preset = "laptop", iterations = 200
+seeds = [0, 1, 2]
+keep = "network"                          # or "samples": artefacts without parameters
+
+[[grid]]                                  # one or more; each is a product of its lists
+networks = ["iddpm-16"]
+geometry = "runs/iddpm-16"                # of `indices`, `bands`, `min` and `max`
+indices = [0, 31, 63]                     # eigenvectors; "all" for every one
+bands = [0, 5]                            # or directions drawn from bands; "all" for every one
+
+[[grid]]
+networks = ["iddpm-16", "mlp"]
+shape = "1x16x16"
+bases = ["dct", "haar"]                   # elements of bases at the indices
+indices = "all"
+
+[[grid]]
+networks = ["iddpm-16"]
+data = ["digits,size=16"]                 # any data
+geometry = "runs/iddpm-16"
+rotations = ["identity", "min", "max"]    # or "random", or a directory
+ranks = [16]                              # leading data directions that they move
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from ...draws import DRAWS
+from ...errors import InputError
+from ...storage.files import regular_file
+from .protocol import Protocol, protocol_fields
+from .trial import Trial
+
+Seeds = Annotated[tuple[int, ...], Field(min_length=1)]
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+Places = Annotated[tuple[int, ...], Field(min_length=1)] | Literal["all"]
+
+
+class Grid(BaseModel):
+    """A product of lists; see the module's example."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    networks: Names
+    shape: str | None = None
+    data: Names | None = None
+    bases: Names | None = None
+    indices: Places | None = None
+    bands: Places | None = None
+    geometry: str | None = None
+    rotations: Names = ("identity",)
+    ranks: Seeds | None = None
+    seeds: Seeds | None = None
+    protocol: Protocol | None = None
+
+    @field_validator("protocol", mode="before")
+    @classmethod
+    def _preset(cls, value: Any) -> Any:
+        return None if value is None else protocol_fields(value)
+
+
+class Specification(BaseModel):
+    """A whole sweep."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Protocol
+    seeds: Seeds
+    keep: Literal["network", "samples"] = "network"
+    grid: Annotated[tuple[Grid, ...], Field(min_length=1)]
+
+    @field_validator("protocol", mode="before")
+    @classmethod
+    def _preset(cls, value: Any) -> Any:
+        return protocol_fields(value)
+
+    def trials(self) -> list[Trial]:
+        """All trials, each once; those of the first seed come first.
+
+        Raises:
+            InputError: for a grid that does not make sense.
+        """
+        found = [trial for grid in self.grid for trial in self._expand(grid)]
+        order = {seed: i for i, seed in enumerate(dict.fromkeys(t.seed for t in found))}
+        return sorted(dict.fromkeys(found), key=lambda trial: order[trial.seed])
+
+    def _expand(self, grid: Grid) -> Iterator[Trial]:
+        for seed in grid.seeds or self.seeds:
+            for network in grid.networks:
+                for data in _data(grid, network):
+                    for rotation in _rotations(grid):
+                        try:
+                            yield Trial(
+                                network=network,
+                                data=data,
+                                shape=grid.shape,
+                                protocol=grid.protocol or self.protocol,
+                                seed=seed,
+                                draws=DRAWS,
+                                **rotation,
+                            )
+                        except ValidationError as error:
+                            raise InputError(_first(error, Trial)) from error
+
+
+def _data(grid: Grid, network: str) -> Iterator[str]:
+    """The data strings of a grid for one of its networks."""
+    if grid.data is not None:
+        if grid.bases or grid.indices or grid.bands:
+            raise InputError("a grid has either data, or indices or bands: write two grids")
+        yield from grid.data
+        return
+    if grid.bases is not None:
+        if grid.indices is None or grid.bands is not None:
+            raise InputError("a grid with bases needs indices, and has no bands")
+        for basis in grid.bases:
+            for index in _numbers(grid.indices, lambda: _size(grid, network)):
+                yield f"rank-one:{basis}:{index}"
+        return
+    if grid.geometry is None or (grid.indices is None and grid.bands is None):
+        raise InputError(
+            "a grid needs data, or bases with indices, or a geometry with indices or bands"
+        )
+    source = f"rank-one:geometry={grid.geometry}"
+    for index in _numbers(grid.indices, lambda: _size(grid, network)):
+        yield f"{source}:{index}"
+    for band in _numbers(grid.bands, lambda: _bands(grid.geometry)):
+        yield f"{source}:band={band}"
+
+
+def _numbers(places: Any, count: Any) -> Any:
+    if places is None:
+        return ()
+    return range(count()) if places == "all" else places
+
+
+def _size(grid: Grid, network: str) -> int:
+    """D, which `all` indices need."""
+    from ...api import network as family  # torch takes seconds to load
+
+    return math.prod(family(network, shape=grid.shape).shape)
+
+
+def _bands(geometry: str | None) -> int:
+    from .position import spectrum_of
+
+    return len(spectrum_of(str(geometry))[1].bands)
+
+
+def _rotations(grid: Grid) -> Iterator[dict[str, Any]]:
+    for rotation in grid.rotations:
+        if rotation in ("min", "max") and grid.geometry is None:
+            raise InputError(f"the rotation {rotation} needs a geometry in its grid")
+        extreme = {"geometry": grid.geometry} if rotation in ("min", "max") else {}
+        ranks = grid.ranks if rotation in ("min", "max", "random") and grid.ranks else (None,)
+        for rank in ranks:
+            yield {"rotation": rotation, "rank": rank, **extreme}
+
+
+def load_specification(path: str | Path) -> Specification:
+    """Read a specification; unknown keys are refused.
+
+    Raises:
+        InputError: if the file is not there, is not TOML, or does not describe a sweep.
+    """
+    place = regular_file(path)
+    try:
+        content = tomllib.loads(place.read_text(encoding="utf-8"))
+        text = json.dumps(content)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deeply for a sweep") from error
+    except ValueError as error:  # whole numbers of more digits than Python converts
+        raise InputError(f"{path} has a number of too many digits") from error
+    except TypeError as error:
+        raise InputError(f"{path}: dates have no place in a sweep") from error
+    try:
+        return Specification.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise InputError(f"{path}: {_first(error, Specification)}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _first(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first complaint, with its place and what to do; a misspelt key explains a missing one."""
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    place = [f"{p + 1}" if isinstance(p, int) else p for p in first["loc"]]
+    where, key = " ".join(place), str(first["loc"][-1]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden":
+        nested = {"grid": Grid, "protocol": Protocol}
+        known = next((nested[p] for p in reversed(place[:-1]) if p in nested), model).model_fields
+        close = get_close_matches(key, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+        return f"unknown key {key!r} ({where}): {hint}"
+    if first["type"] == "too_short":
+        return f"{where}: expected at least one, got an empty list"
+    message = first["msg"].removeprefix("Value error, ")
+    got = "" if first["type"] in ("missing", "value_error") else f", got {first['input']!r}"
+    return f"{where}: {message}{got}" if where else message

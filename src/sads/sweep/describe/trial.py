@@ -1,0 +1,102 @@
+"""A trial: one training of one network on one dataset, sampled and measured.
+
+Its identity is the digest of its canonical JSON, with the content of every file it names in place
+of the path. Everything random comes from its seed, so that trials of one seed are paired: they
+share initialisation, batches and noise across directions and rotations.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ...draws import DRAWS
+from .digests import FIELDS, absolute, by_content
+from .protocol import Protocol
+
+FORMAT = "sads.trial/1"
+
+
+class Trial(BaseModel):
+    """What is run.
+
+    Attributes:
+        network: in the grammar of networks.
+        data: in the data grammar, without `count`, `seed` and `split`, which belong to the
+            protocol and to the seed.
+        shape: shape of one sample, CxHxW; None for the preset's.
+        rotation: of the data: `identity`, `random`, `min`, `max` or a directory.
+        geometry: directory of the geometry that `min` and `max` refer to.
+        rank: leading data directions that the rotation moves; None for all.
+        protocol: how it is trained, sampled and measured.
+        seed: of the initialisation, the data and all noise.
+        draws: version of the random draws; trials that do not say it are of the first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    network: str
+    data: str
+    shape: str | None = None
+    rotation: str = "identity"
+    geometry: str | None = None
+    rank: int | None = Field(default=None, ge=1)
+    protocol: Protocol
+    seed: int = Field(ge=0, lt=2**63)
+    draws: int = Field(default=1, ge=1, le=DRAWS)
+
+    @field_validator("data")
+    @classmethod
+    def _decided_elsewhere(cls, data: str) -> str:
+        if found := re.search(r",\s*(count|seed|split)\s*=", data):
+            raise ValueError(
+                f"{found[1]} is not given with the data of a sweep: the protocol and the seeds "
+                "decide it"
+            )
+        return data
+
+    @model_validator(mode="after")
+    def _rotation_is_whole(self) -> "Trial":
+        if self.rotation in ("min", "max") and self.geometry is None:
+            raise ValueError(f"the rotation {self.rotation} needs a geometry")
+        return self
+
+    def identity(self) -> str:
+        """The digest that the trial is known by.
+
+        Raises:
+            InputError: if a file it names is not there.
+        """
+        fields = self.model_dump(mode="json")
+        if not self.protocol.weight_decay:  # trials without it are older than the field
+            del fields["protocol"]["weight_decay"]
+        if self.draws == 1:
+            del fields["draws"]
+        for name in FIELDS:
+            if fields[name] is not None:
+                fields[name] = by_content(name, fields[name])
+        text = json.dumps([FORMAT, fields], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def seen_from(self, root: Path) -> "Trial":
+        """The same trial with absolute paths."""
+        given = {name: getattr(self, name) for name in FIELDS}
+        paths = {n: absolute(n, text, root) for n, text in given.items() if text is not None}
+        return self.model_copy(update=paths)
+
+    def __str__(self) -> str:
+        """In a few words, for tables."""
+        return in_words(self.network, self.data, self.rotation, self.rank, self.seed)
+
+
+def in_words(network: str, data: str, rotation: str, rank: int | None, seed: int) -> str:
+    """A trial in a few words.
+
+    >>> in_words("mlp", "digits", "min", 16, 0)
+    'mlp on digits, rotation min (rank 16), seed 0'
+    """
+    moved = "" if rank is None else f" (rank {rank})"
+    turned = "" if rotation == "identity" else f", rotation {rotation}{moved}"
+    return f"{network} on {data}{turned}, seed {seed}"

@@ -1,0 +1,1 @@
+"""How a sweep runs: the driver, its workers, one trial from start to end."""

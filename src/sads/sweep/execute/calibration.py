@@ -1,0 +1,159 @@
+"""How long a sweep will take, measured: a few steps of each kind of trial, on its workers.
+
+As many calibrations as there are workers run at the same time, so that the estimate includes what
+they take from each other. Training is timed at batches of at most 128 and scaled to the protocol's,
+sampling for one chunk, distances for at most 500 samples.
+"""
+
+import math
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from ...execution.engines import Engine
+from ..describe.plan import Planned
+from ..describe.trial import Trial
+from .run_trial import limited_threads
+from .trial_data import dataset
+
+BUDGET_SECONDS = 3.0  # for each of training and sampling
+MOST_STEPS = 20
+BATCH = 128
+ROWS = 500
+
+
+class Cost(BaseModel):
+    """Seconds of one trial."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    train_seconds: float
+    sample_seconds: float
+    distance_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        return self.train_seconds + self.sample_seconds + self.distance_seconds
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What pending trials will take.
+
+    Attributes:
+        kinds: an example of each kind of trial, how many there are, and what one costs.
+        slots: trials that run at once.
+        seconds: all of them.
+    """
+
+    kinds: list[tuple[Trial, int, Cost]]
+    slots: int
+    seconds: float
+
+
+def estimate(pending: list[Planned], engine: Engine) -> Estimate:
+    """Measure each kind of trial on the workers and add up."""
+    kinds: dict[tuple[Any, ...], Trial] = {}
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for planned in pending:
+        trial = planned.trial
+        key = trial.network, trial.shape, trial.protocol
+        kinds.setdefault(key, trial)
+        counts[key] += 1
+    measured = []
+    for key, trial in kinds.items():
+        text = trial.seen_from(Path.cwd()).model_dump_json()
+        side_by_side = min(engine.slots, len(pending))
+        futures = [engine.submit(calibrate, text) for _ in range(side_by_side)]
+        costs = [Cost.model_validate_json(future.result()) for future in futures]
+        mean = {n: sum(getattr(c, n) for c in costs) / len(costs) for n in Cost.model_fields}
+        measured.append((trial, counts[key], Cost(**mean)))
+    slots = max(1, min(engine.slots, len(pending)))
+    total = sum(count * cost.seconds for _, count, cost in measured)
+    return Estimate(measured, slots, total / slots)
+
+
+class _EnoughError(Exception):
+    """Raised out of a loop that has been timed for long enough."""
+
+
+def calibrate(text: str) -> str:
+    """The cost of a trial from a few steps, both as JSON."""
+    trial = Trial.model_validate_json(text)
+    with limited_threads(1):
+        return Cost(
+            train_seconds=_training(trial),
+            sample_seconds=_sampling(trial),
+            distance_seconds=_distance(trial),
+        ).model_dump_json()
+
+
+def _clock(times: list[float]) -> None:
+    times.append(time.perf_counter())
+    if len(times) > MOST_STEPS or times[-1] - times[0] > BUDGET_SECONDS:
+        raise _EnoughError
+
+
+def _pace(times: list[float]) -> float:
+    """Seconds of a step; the first one warms up."""
+    return (times[-1] - times[0]) / max(1, len(times) - 1)
+
+
+def _training(trial: Trial) -> float:
+    from ... import api
+
+    family = api.network(trial.network, shape=trial.shape)
+    usual, protocol = family.training, trial.protocol
+    batch = protocol.batch_size or usual.batch_size
+    times: list[float] = []
+    data = dataset(trial, family.shape, "train", max(2, min(batch, BATCH)))
+    with suppress(_EnoughError):
+        api.train(
+            trial.network,
+            data,
+            shape=trial.shape,
+            iterations=MOST_STEPS + 2,
+            batch_size=min(batch, BATCH),
+            learning_rate=protocol.learning_rate,
+            callbacks=(lambda _: _clock(times),),
+        )
+    return _pace(times) * batch / min(batch, BATCH) * (protocol.iterations or usual.iterations)
+
+
+def _sampling(trial: Trial) -> float:
+    from ... import api
+    from ...diffusion import initial_network, sample_chunks
+    from ...diffusion.sampling import CHUNK
+
+    family = api.network(trial.network, shape=trial.shape)
+    network = initial_network(family, 0).eval().requires_grad_(False)
+    steps, samples = trial.protocol.steps, trial.protocol.samples
+    chunk = min(CHUNK, samples)
+    times = [time.perf_counter()]
+    with suppress(_EnoughError):
+        for _ in sample_chunks(
+            network,
+            family.shape,
+            chunk,
+            family.schedule,
+            steps=steps,
+            on_step=lambda done, total: _clock(times),
+        ):
+            pass
+    return _pace(times[1:] if len(times) > 2 else times) * steps * math.ceil(samples / chunk)
+
+
+def _distance(trial: Trial) -> float:
+    from ... import api
+
+    shape = api.network(trial.network, shape=trial.shape).shape
+    rows = min(trial.protocol.samples, ROWS)
+    one, other = (dataset(trial, shape, split, rows) for split in ("train", "held-out"))
+    started = time.perf_counter()
+    api.distance(one, other, projections=trial.protocol.projections, seed=trial.seed)
+    return (time.perf_counter() - started) * trial.protocol.samples / rows

@@ -1,0 +1,1 @@
+"""What a sweep has found: the database, its rows, results and tables."""

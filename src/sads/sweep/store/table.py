@@ -1,0 +1,118 @@
+"""Results as a CSV file, written whole and read back to the last bit.
+
+Every line of a trial ends with a checksum of its other cells. Tables that were made before have
+none; their cells are checked for type and range.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import InputError
+from ...storage.files import atomic_write, regular_file, write_bytes
+from ...storage.sealed import SEAL, expect, json_digest, parse_json
+from ..describe.trial import Trial
+from .outcome import Metrics, Provenance, Timings, TrialResult
+from .rows import DONE, STATUSES
+
+PROTOCOL = "protocol_"
+TRIAL = {"id", "status", *Metrics.model_fields}
+NEEDED = TRIAL | {*Timings.model_fields, *Provenance.model_fields, "code", "attempts"}
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows of `read_rows`, one line for each trial."""
+    flat = [_sealed(_flat(row)) for row in rows]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(flat[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    atomic_write(path, write_bytes(text.getvalue().encode()))
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if key == "protocol":
+            found |= {PROTOCOL + name: part for name, part in value.items()}
+        else:
+            found[key] = json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+    return found
+
+
+def _sealed(cells: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a line with their checksum, if they are of a trial."""
+    if not cells.keys() >= TRIAL:
+        return cells
+    text = {name: "" if value is None else str(value) for name, value in cells.items()}
+    return cells | {SEAL: _seal(text)}
+
+
+def _seal(cells: Mapping[str, str]) -> str:
+    """Short enough for a table; enough to tell a damaged line, not to ward off a forger."""
+    return json_digest({name: cell for name, cell in cells.items() if name != SEAL})[:16]
+
+
+def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
+    """The finished results in a CSV file that belong to trials of a sweep, by their identities.
+
+    Raises:
+        InputError: if the file is not there or is not a table of results.
+    """
+    try:
+        with regular_file(path).open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            rows, names = list(reader), reader.fieldnames or []
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    if not rows or not {*names} >= TRIAL or len({*names}) < len(names):
+        raise InputError(
+            f"{path} is not a table of results: expected what sads results --csv wrote"
+        )
+    found = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            _check(row)
+            if row["status"] == DONE and row["id"] in trials:
+                found.append(_result(row, trials[row["id"]]))
+        except (ValidationError, ValueError, TypeError, KeyError, RecursionError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{path}, row {number} cannot be read: {reason[:200]}") from error
+    return found
+
+
+def _check(row: Mapping[str, str]) -> None:
+    """Refuse a line that is not as it was written; one without a checksum may be empty."""
+    expect(None not in row and None not in row.values(), "a cell for each column")
+    expect(row["status"] in ("", *STATUSES), f"a status, got {row['status']!r}")
+    expect(
+        row.get(SEAL) in (None, _seal(row)),
+        f"the checksum {_seal(row)} of the other cells; without that column the table is taken "
+        "as it is",
+    )
+
+
+def _result(row: Mapping[str, str], trial: Trial) -> TrialResult:
+    given = {key: value for key, value in row.items() if value != ""}
+    expect(row.keys() >= NEEDED, f"the columns {', '.join(sorted(NEEDED - row.keys()))}")
+
+    def part(model: Any) -> dict[str, Any]:
+        return {name: given.get(name) for name in model.model_fields}
+
+    return TrialResult(
+        id=given["id"],
+        trial=trial,
+        metrics=Metrics.model_validate(part(Metrics)),
+        timings=Timings.model_validate(part(Timings)),
+        provenance=Provenance.model_validate(
+            part(Provenance) | {"versions": parse_json(given["versions"])}
+        ),
+        code=given["code"],
+        artefact=None,  # the file stayed where it was made
+        attempt=int(given["attempts"]),
+    )

@@ -1,0 +1,32 @@
+"""The version of everything in this package that can change a result."""
+
+import hashlib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+# What draws, prints or organises. All the rest computes.
+_ASIDE = (
+    "cli",
+    "doctor",
+    "execution",
+    "figures",
+    "markup.py",
+    "presentation",
+    "report",
+    "sweep",
+    "watch.py",
+)
+_COMPUTES = (Path("sweep", "execute", "trial_data.py"), Path("sweep", "execute", "run_trial.py"))
+
+
+@cache
+def code_version() -> str:
+    """The release, and a digest of the sources that compute results."""
+    package = Path(__file__).resolve().parent
+    whole = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        place = path.relative_to(package)
+        if place.parts[0] not in _ASIDE or place in _COMPUTES:
+            whole.update(place.as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{version('sads')}+{whole.hexdigest()[:12]}"
