@@ -40,6 +40,7 @@ from ..geometry import Forward
 from ..networks import ScoreFamily
 from ..networks.isolation import seeded
 from ..randomness import stream
+from ..statistics.means import mean_and_error
 
 INITIALISATIONS = 4
 INPUTS = 32  # of the Jacobians
@@ -158,4 +159,4 @@ def _mean(values: list[float | None]) -> tuple[float | None, float | None]:
     known = [v for v in values if v is not None]
     if len(known) < len(values):
         return None, None
-    return float(np.mean(known)), float(np.std(known, ddof=1) / math.sqrt(len(known)))
+    return mean_and_error(known)
