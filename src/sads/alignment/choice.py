@@ -6,8 +6,8 @@ from ..data import Dataset
 from ..errors import InputError
 from ..geometry import Geometry, load_geometry
 from ..networks import ScoreFamily
-from .artefact import load_rotation
-from .rotation import Rotation, make_rotation
+from .making import make_rotation
+from .rotation import Rotation, load_rotation
 
 
 def rotation_for(

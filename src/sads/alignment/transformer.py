@@ -7,7 +7,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..geometry import Geometry
-from .rotation import Rotation, make_rotation
+from .making import make_rotation
+from .rotation import Rotation
 
 
 class RotationTransformer(TransformerMixin, BaseEstimator):
