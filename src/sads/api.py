@@ -25,6 +25,7 @@ from .networks import ScoreFamily
 from .path import Schedule
 from .randomness import Random
 from .ranking import Ranking, check_families, rank_families
+from .specs.rotations import rotation_for
 from .specs.sources import (
     Data,
     Network,
@@ -270,9 +271,7 @@ def train(
         compile=compile,
         bfloat16=bfloat16,
     )
-    turn = _alignment.rotation_for(
-        family, dataset, rotation, geometry=geometry, rank=rank, seed=settings.seed
-    )
+    turn = rotation_for(family, dataset, rotation, geometry=geometry, rank=rank, seed=settings.seed)
     return _diffusion.train(
         family,
         dataset.samples,

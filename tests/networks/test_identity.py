@@ -10,13 +10,14 @@ import torch
 from torch import nn
 
 import sads
-from sads.alignment import load_rotation, rotation_for
+from sads.alignment import load_rotation
 from sads.data import Dataset
 from sads.diffusion import read_training
 from sads.errors import InputError
 from sads.networks import MLP, PRESETS, ScoreFamily, preset_family
 from sads.path import Schedule
 from sads.report.build import build_report
+from sads.specs.rotations import rotation_for
 from sads.sweep import Trial
 from sads.sweep.describe.plan import Planned, check_trials
 from sads.sweep.describe.protocol import Protocol

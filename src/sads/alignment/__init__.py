@@ -1,7 +1,6 @@
 """How data lies in a geometry, and rotations that change it."""
 
 from .align import Alignment, Share, align
-from .choice import geometry_of, rotation_for
 from .making import make_rotation
 from .moments import Moment, second_moment
 from .rotation import FILE as ROTATION_FILE
@@ -17,10 +16,8 @@ __all__ = [
     "RotationTransformer",
     "Share",
     "align",
-    "geometry_of",
     "load_rotation",
     "make_rotation",
-    "rotation_for",
     "second_moment",
     "write_rotation",
 ]

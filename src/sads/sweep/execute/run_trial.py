@@ -230,8 +230,8 @@ def _last_tenth(losses: Float[np.ndarray, " steps"]) -> float:
 
 
 def _train(trial: Trial, out: Path, device: str) -> "Trained":
-    from ...alignment import rotation_for
     from ...diffusion import settings_for, train
+    from ...specs.rotations import rotation_for
     from ...specs.sources import as_family
 
     family, protocol = as_family(trial.network, shape=trial.shape), trial.protocol
