@@ -57,7 +57,6 @@ def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) ->
 
     from sads import api, load_geometry
     from sads.alignment import align
-    from sads.diffusion import stored_rotation
     from sads.distances import sliced_wasserstein
     from sads.specs import parse_dataset
 
@@ -81,10 +80,9 @@ def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) ->
                 out=directory,
                 **PROTOCOL,
             )
-            drawn = api.sample(directory, SAMPLES, steps=STEPS, seed=seed, source=family)
-            x = torch.cat(list(drawn)).flatten(1).numpy()
+            x = api.sample(found, SAMPLES, steps=STEPS, seed=seed).reshape(SAMPLES, -1)
             distance = sliced_wasserstein(x, target, generator=0)
-            turn = stored_rotation(Path(directory))
+            turn = found.rotation
             z = turn(torch.from_numpy(training.samples)).numpy() if turn else training.samples
             aligned = align(geometry, np.asarray(z))
             keep = WORK / "samples" / f"{data}-{rotation}-{rank or 'all'}-{seed}-{budget}.npy"

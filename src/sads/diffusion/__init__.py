@@ -3,19 +3,22 @@
 from .checkpoint import (
     FILE,
     Header,
-    Settings,
     read_training,
     stored_rotation,
     stored_schedule,
 )
-from .sampling import SamplingError, respaced, sample_chunks, write_samples
+from .compilation import compiled
+from .sampling import Predictor, SamplingError, respaced, sample_chunks, write_samples
+from .settings import Settings, settings_for
 from .state import load_parameters
-from .training import Callback, Step, Trained, TrainingError, compiled, train
+from .trained import Trained, read_trained, samples_of
+from .training import Callback, Step, TrainingError, train
 
 __all__ = [
     "FILE",
     "Callback",
     "Header",
+    "Predictor",
     "SamplingError",
     "Settings",
     "Step",
@@ -23,9 +26,12 @@ __all__ = [
     "TrainingError",
     "compiled",
     "load_parameters",
+    "read_trained",
     "read_training",
     "respaced",
     "sample_chunks",
+    "samples_of",
+    "settings_for",
     "stored_rotation",
     "stored_schedule",
     "train",

@@ -20,41 +20,11 @@ from ..networks import ScoreFamily
 from ..path import Schedule
 from ..randomness import torch_stream
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+from .settings import Settings
 from .state import load_parameters, restore_optimiser, state_tensors
 
 FILE = "training.safetensors"
 FORMAT, UNSEALED = "sads.training/2", "sads.training/1"
-
-
-LARGEST_NUMBER = 10**9  # of updates, or of samples in a batch: more is a slip of the hand
-
-
-class Settings(BaseModel):
-    """The protocol of a training.
-
-    Attributes:
-        iterations: updates.
-        batch_size: samples a batch.
-        learning_rate: of Adam.
-        seed: of the initialisation and all draws.
-        accumulate: batches an update.
-        clip: largest norm of the gradient.
-        weight_decay: share of every weight that is taken away in each update, over the rate.
-        compile: use torch.compile.
-        bfloat16: use autocast to bfloat16.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    iterations: int = Field(default=2_000, ge=1, le=LARGEST_NUMBER)
-    batch_size: int = Field(default=1_000, ge=1, le=LARGEST_NUMBER)
-    learning_rate: float = Field(default=1e-4, gt=0)
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    accumulate: int = Field(default=1, ge=1, le=LARGEST_NUMBER)
-    clip: float = Field(default=1.0, gt=0)
-    weight_decay: float = Field(default=0.0, ge=0)
-    compile: bool = False
-    bfloat16: bool = False
 
 
 class Header(BaseModel):

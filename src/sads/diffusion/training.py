@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -23,12 +24,14 @@ from ..alignment import ROTATION_FILE, Rotation, load_rotation, write_rotation
 from ..devices import usable_device
 from ..errors import ArtefactError, InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily
-from ..networks.adapters import Assumptions
 from ..networks.isolation import OwnDraws
 from ..storage.files import atomic_write, checksum, writing
-from .checkpoint import FILE, Run, Settings, read_run, write_run
+from .checkpoint import FILE, Run, read_run, write_run
+from .compilation import compiled
 from .noising import add_noise, signal_levels
+from .settings import Settings
 from .state import check_storable, check_trainable
+from .trained import Trained
 
 CHECKPOINT_SECONDS = 60.0
 FIRST_SECONDS = 2.0  # until the first checkpoint; the pauses double up to CHECKPOINT_SECONDS
@@ -52,28 +55,9 @@ class Step:
 Callback = Callable[[Step], None]
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A trained network and how it came about.
-
-    Attributes:
-        network: in eval mode, on the CPU.
-        settings: the protocol.
-        losses: one for each step.
-        seconds: time spent training.
-        assumptions: what the network is taken for.
-    """
-
-    network: nn.Module
-    settings: Settings
-    losses: Float[Tensor, " steps"]
-    seconds: float
-    assumptions: Assumptions
-
-
 def train(
     family: ScoreFamily,
-    samples: Float[Tensor, "M ..."],
+    samples: Float[Tensor | np.ndarray, "M ..."],
     settings: Settings,
     *,
     rotation: Rotation | None = None,
@@ -98,6 +82,8 @@ def train(
         TrainingError: if the loss is not finite; the last good checkpoint stays in `out`.
         ArtefactError: if `out` holds another training.
     """
+    if isinstance(samples, np.ndarray):
+        samples = torch.from_numpy(np.ascontiguousarray(samples))
     _check_samples(family, samples)
     place = usable_device(device)
     if out is None:
@@ -182,7 +168,8 @@ def _train(
     if run.step > first or out is None:
         store()
     losses = torch.tensor(run.losses, dtype=torch.float32)
-    return Trained(network.eval().cpu(), settings, losses, run.seconds, assumptions)
+    network = network.eval().cpu()
+    return Trained(family, network, settings, losses, run.seconds, assumptions, rotation)
 
 
 def _store_rotation(out: Path, rotation: Rotation) -> None:
@@ -194,11 +181,6 @@ def _store_rotation(out: Path, rotation: Rotation) -> None:
             f"{ROTATION_FILE} there"
         )
     write_rotation(out, rotation)
-
-
-def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
-    """The network under torch.compile, its kernels laid out channels last, which is faster."""
-    return torch.compile(network.to(memory_format=torch.channels_last))  # pyright: ignore
 
 
 def data_digest(samples: Tensor) -> str:

@@ -24,7 +24,6 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..api import network
 from ..directions import Spectrum
 from ..draws import DRAWS
 from ..geometry import load_geometry
@@ -32,6 +31,7 @@ from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
 from ..presentation.plots.directions import shown_indices
 from ..randomness import stream, torch_stream
+from ..specs.sources import as_family
 from ..statistics.means import mean_and_error
 from ..statistics.ranks import bootstrapped, rank_correlation
 from ..statistics.resampling import percentiles
@@ -92,7 +92,7 @@ class Classifier(nn.Module):
 
 def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[str, Any]:
     """Mean loss of a short training to tell classes apart along v, and accuracy after it."""
-    family = network(settings.network, shape=settings.shape)
+    family = as_family(settings.network, shape=settings.shape)
     backbone = family.member(seed)
     if not isinstance(backbone, ScoreNetwork):
         raise TypeError("the backbone of figure B is one of our networks")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..api import align
+from ..alignment import align, geometry_of
 from ..errors import ArtefactError, InputError
 from ..specs import parse_dataset
 from ..statistics.means import mean_interval, paired_differences
@@ -235,7 +235,8 @@ def plan(
         "geometry": geometry,
         "rotations": list(ROTATIONS),
     }
-    found = align(geometry, source)
+    known = geometry_of(geometry)
+    found = align(known, parse_dataset(source, shape=known.shape, split="train"))
     values = {"min": found.alpha_min, "identity": found.alpha, "max": found.alpha_max}
     unit = found.relative / found.alpha
     return planned(chosen.protocol, chosen.seeds, grid), {

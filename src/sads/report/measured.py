@@ -153,15 +153,15 @@ def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
         ArtefactError: if there is no training.
         InputError: if its samples are no images.
     """
-    from ..api import sample
-    from ..diffusion import read_training, stored_rotation
+    from ..diffusion import read_training, samples_of
+    from ..specs.sources import as_trained
 
     header, _ = read_training(directory)
     if len(header.shape) != 3:
         raise InputError(f"{directory} was not trained on images: no samples to show")
-    rotation = stored_rotation(directory)
-    kind = "identity" if rotation is None else rotation.origin.kind
-    samples = np.concatenate([part.numpy() for part in sample(directory, SHOWN, steps=steps)])
+    trained = as_trained(directory)
+    kind = "identity" if trained.rotation is None else trained.rotation.origin.kind
+    samples = np.concatenate([part.numpy() for part in samples_of(trained, SHOWN, steps=steps)])
     done = f"{header.step:,} training steps"
     if header.unfinished:
         done = f"unfinished, {header.step:,} of {header.settings.iterations:,} training steps"

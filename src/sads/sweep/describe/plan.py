@@ -47,7 +47,7 @@ def check_trials(plan: Iterable[Planned]) -> list[Planned]:
     Raises:
         SadsError: for a network, data, index or rotation that does not exist or does not fit.
     """
-    from ... import api
+    from ...specs.sources import as_family
     from ..execute.trial_data import dataset, is_synthetic
 
     shapes: dict[tuple[str, str | None], tuple[int, ...]] = {}
@@ -58,7 +58,7 @@ def check_trials(plan: Iterable[Planned]) -> list[Planned]:
         trial = planned.trial
         key = trial.network, trial.shape
         if key not in shapes:
-            shapes[key] = api.network(trial.network, shape=trial.shape).shape
+            shapes[key] = as_family(trial.network, shape=trial.shape).shape
         data = trial.data, shapes[key]
         if data not in places:
             places[data] = place_of(*data)
@@ -78,10 +78,10 @@ def _check_rotation(trial: Trial) -> None:
     """Refuse a rotation that is made for another network."""
     if trial.geometry is None and parts("rotation", trial.rotation) is None:
         return
-    from ... import api
     from ...alignment import geometry_of, load_rotation
+    from ...specs.sources import as_family
 
-    family = api.network(trial.network, shape=trial.shape)
+    family = as_family(trial.network, shape=trial.shape)
     if trial.geometry is not None:
         plan = geometry_of(trial.geometry).plan
         source, network, fits = trial.geometry, plan.network, plan.is_of(family)

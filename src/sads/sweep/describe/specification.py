@@ -145,9 +145,9 @@ def _numbers(places: Any, count: Any) -> Any:
 
 def _size(grid: Grid, network: str) -> int:
     """D, which `all` indices need."""
-    from ...api import network as family  # torch takes seconds to load
+    from ...specs.sources import as_family  # torch takes seconds to load
 
-    return math.prod(family(network, shape=grid.shape).shape)
+    return math.prod(as_family(network, shape=grid.shape).shape)
 
 
 def _bands(geometry: str | None) -> int:

@@ -105,32 +105,31 @@ def _pace(times: list[float]) -> float:
 
 
 def _training(trial: Trial) -> float:
-    from ... import api
+    from ...diffusion import settings_for, train
+    from ...specs.sources import as_family
 
-    family = api.network(trial.network, shape=trial.shape)
+    family = as_family(trial.network, shape=trial.shape)
     usual, protocol = family.training, trial.protocol
     batch = protocol.batch_size or usual.batch_size
     times: list[float] = []
     data = dataset(trial, family.shape, "train", max(2, min(batch, BATCH)))
+    settings = settings_for(
+        family,
+        iterations=MOST_STEPS + 2,
+        batch_size=min(batch, BATCH),
+        learning_rate=protocol.learning_rate,
+    )
     with suppress(_EnoughError):
-        api.train(
-            trial.network,
-            data,
-            shape=trial.shape,
-            iterations=MOST_STEPS + 2,
-            batch_size=min(batch, BATCH),
-            learning_rate=protocol.learning_rate,
-            callbacks=(lambda _: _clock(times),),
-        )
+        train(family, data.samples, settings, callbacks=(lambda _: _clock(times),))
     return _pace(times) * batch / min(batch, BATCH) * (protocol.iterations or usual.iterations)
 
 
 def _sampling(trial: Trial) -> float:
-    from ... import api
     from ...diffusion import sample_chunks
     from ...diffusion.sampling import CHUNK
+    from ...specs.sources import as_family
 
-    family = api.network(trial.network, shape=trial.shape)
+    family = as_family(trial.network, shape=trial.shape)
     network = family.member(0).eval().requires_grad_(False)
     steps, samples = trial.protocol.steps, trial.protocol.samples
     chunk = min(CHUNK, samples)
@@ -149,11 +148,19 @@ def _sampling(trial: Trial) -> float:
 
 
 def _distance(trial: Trial) -> float:
-    from ... import api
+    from ...distances import measure_distance
+    from ...specs.sources import as_family
 
-    shape = api.network(trial.network, shape=trial.shape).shape
+    shape = as_family(trial.network, shape=trial.shape).shape
     rows = min(trial.protocol.samples, ROWS)
     one, other = (dataset(trial, shape, split, rows) for split in ("train", "held-out"))
     started = time.perf_counter()
-    api.distance(one, other, projections=trial.protocol.projections, seed=trial.seed)
+    measure_distance(
+        one.samples,
+        other.samples,
+        x_direction=one.direction,
+        y_direction=other.direction,
+        projections=trial.protocol.projections,
+        seed=trial.seed,
+    )
     return (time.perf_counter() - started) * trial.protocol.samples / rows
