@@ -21,6 +21,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..data import BASES, centred
 from ..randomness import stream
+from ..specs import DataSpec
 from ..sweep.correlation import LEAST_BANDS, bootstrapped
 from .data import Data, Request, Rows
 from .style import PAGE, sheet
@@ -83,7 +84,7 @@ def data(request: Request) -> Data:
     rows = []
     for name in names:
         for row in found[name]:
-            index = int(row["data"].rpartition(":")[2])
+            (index,) = DataSpec.parse(row["data"]).indices
             place = {"row": index // settings.side, "column": index % settings.side}
             rows.append(row | {"basis": name} | place)
     protocol = {

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ..diffusion import initial_network
-from ..specs import parse_network
+from ..specs.sources import as_family
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show
 from .verdict import Finding, mean_interval, positive
@@ -82,7 +82,7 @@ def data(request: Request) -> Data:
     rows: list[dict[str, Any]] = []
     pictures: dict[str, np.ndarray] = {}
     for resampling in RESAMPLINGS:
-        family = parse_network(f"{NETWORK}{resampling}")
+        family = as_family(f"{NETWORK}{resampling}")
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
         for seed in range(settings.seeds):

@@ -12,13 +12,14 @@ from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
 from ..networks import ScoreFamily
 from ..networks.stored_weights import load_weights
-from .data import parse_dataset
-from .directions import parse_directions
+from .data import DataSpec
+from .directions import DirectionsSpec
 from .grammar import parse_shape
-from .networks import parse_network
-from .probes import parse_probe
+from .networks import NetworkSpec
+from .probes import ProbeSpec
 
-Network = str | ScoreFamily | Callable[[], Any]
+Network = str | NetworkSpec | ScoreFamily | Callable[[], Any]
+Data = str | DataSpec | Dataset
 Shape = str | tuple[int, ...]
 
 
@@ -32,12 +33,14 @@ def as_family(
 ) -> ScoreFamily:
     """A family, the one that a string names, or the one of a callable that makes modules."""
     size = as_shape(shape)
-    if prediction is not None and (isinstance(source, (str, ScoreFamily))):
+    if prediction is not None and isinstance(source, (str, NetworkSpec, ScoreFamily)):
         raise InputError("prediction= is for callables; in a string write ,prediction=v")
     if isinstance(source, ScoreFamily):
         return source
     if isinstance(source, str):
-        return parse_network(source, shape=size)
+        source = NetworkSpec.parse(source)
+    if isinstance(source, NetworkSpec):
+        return source.family(size)
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
     name = getattr(source, "__name__", type(source).__name__)
@@ -50,42 +53,44 @@ def as_geometry(source: str | Path | Geometry) -> Geometry:
 
 
 def as_dataset(
-    source: str | Dataset, *, shape: tuple[int, ...] | None = None, split: str | None = None
+    source: Data, *, shape: tuple[int, ...] | None = None, split: str | None = None
 ) -> Dataset:
     """A dataset, or the one that a string names; `split` is used where the string names none."""
-    return parse_dataset(source, shape=shape, split=split) if isinstance(source, str) else source
+    known = DataSpec.parse(source) if isinstance(source, str) else source
+    return known if isinstance(known, Dataset) else known.dataset(shape, split)
 
 
 def as_dataset_pair(
-    a: str | Dataset, b: str | Dataset, *, shape: tuple[int, ...] | None = None
+    a: Data, b: Data, *, shape: tuple[int, ...] | None = None
 ) -> tuple[Dataset, Dataset]:
     """Two sets to compare; one that does not tell its shape takes the other's.
 
     Arrays are samples as they are. Everything else may have been trained on in part, so its
     held-out split is taken.
     """
+    pair = [DataSpec.parse(source) if isinstance(source, str) else source for source in (a, b)]
     sets: dict[int, Dataset] = {}
-    for place, source in sorted(enumerate((a, b)), key=lambda pair: _needs_shape(pair[1])):
-        is_array = isinstance(source, str) and source.startswith(("npy:", "npz:"))
-        sets[place] = as_dataset(source, shape=shape, split=None if is_array else "held-out")
+    for place, source in sorted(enumerate(pair), key=lambda known: _needs_shape(known[1])):
+        split = source.evaluation_split if isinstance(source, DataSpec) else None
+        sets[place] = as_dataset(source, shape=shape, split=split)
         shape = shape or sets[place].shape
     return sets[0], sets[1]
 
 
-def _needs_shape(source: str | Dataset) -> bool:
-    return isinstance(source, str) and source.startswith(("rank-one:", "sphere:"))
+def _needs_shape(source: DataSpec | Dataset) -> bool:
+    return isinstance(source, DataSpec) and not source.tells_shape
 
 
 def as_probe(source: str | Probe, *, shape: tuple[int, ...]) -> Probe:
     """A probe, or the one that a string names."""
-    return parse_probe(source, shape=shape) if isinstance(source, str) else source
+    return ProbeSpec.parse(source).probe(shape) if isinstance(source, str) else source
 
 
 def as_directions(
     source: str | DirectionSet | None, *, shape: tuple[int, ...]
 ) -> DirectionSet | None:
     """A set of directions, or the one that a string names."""
-    return parse_directions(source, shape=shape) if isinstance(source, str) else source
+    return DirectionsSpec.parse(source).directions(shape) if isinstance(source, str) else source
 
 
 def as_trained(source: str | Path | Trained, *, network: Network | None = None) -> Trained:
