@@ -12,7 +12,7 @@ from .sampling import Predictor, SamplingError, respaced, sample_chunks, write_s
 from .settings import Settings, settings_for
 from .state import load_parameters
 from .trained import Trained, read_trained, samples_of
-from .training import Callback, Step, TrainingError, initial_network, train
+from .training import Callback, Step, TrainingError, train
 
 __all__ = [
     "FILE",
@@ -25,7 +25,6 @@ __all__ = [
     "Trained",
     "TrainingError",
     "compiled",
-    "initial_network",
     "load_parameters",
     "read_trained",
     "read_training",

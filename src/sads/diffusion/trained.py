@@ -57,15 +57,15 @@ def read_trained(directory: Path, family: ScoreFamily) -> Trained:
         ArtefactError: if there is none, or it is damaged or of another family.
     """
     header, tensors = read_training(directory)
-    member = family.member(0)
     if (header.schedule, header.steps) != (family.schedule.kind, family.schedule.steps):
         raise ArtefactError(
             f"{directory} was trained with {stored_schedule(header)}, not {family.schedule}"
         )
-    if family.fingerprint(member) != header.fingerprint:
+    if family.fingerprint != header.fingerprint:
         raise ArtefactError(
             f"{directory} was trained with another version of {header.network}: train again"
         )
+    member = family.member(0)
     load_parameters(member, tensors, directory)
     member = member.eval().requires_grad_(False)
     return Trained(

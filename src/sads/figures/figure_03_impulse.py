@@ -21,7 +21,6 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..diffusion import initial_network
 from ..specs.sources import as_family
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show
@@ -86,7 +85,7 @@ def data(request: Request) -> Data:
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
         for seed in range(settings.seeds):
-            member = initial_network(family, seed).double()
+            member = family.member(seed).double()
             symmetrise(member)
             with torch.no_grad():
                 z = member(x, torch.full((1,), TIMESTEP))[0]

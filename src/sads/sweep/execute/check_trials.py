@@ -52,14 +52,13 @@ def _check_rotation(trial: Trial) -> None:
     if trial.geometry is None and trial.rotation_directory is None:
         return
     from ...alignment import geometry_of, load_rotation
-    from ...diffusion import initial_network
 
     family = family_of(trial)
     if trial.geometry is not None:
-        origin, source = geometry_of(trial.geometry).plan, trial.geometry
+        plan = geometry_of(trial.geometry).plan
+        source, network, fits = trial.geometry, plan.network, plan.is_of(family)
     else:
-        origin, source = load_rotation(trial.rotation).origin, trial.rotation
-    if origin.fingerprint not in (None, family.fingerprint(initial_network(family, 0))):
-        raise InputError(
-            f"{source} belongs to {origin.network}, not to {trial.network}: make another"
-        )
+        origin = load_rotation(trial.rotation).origin
+        source, network, fits = trial.rotation, origin.network, origin.suits(family)
+    if not fits:
+        raise InputError(f"{source} belongs to {network}, not to {trial.network}: make another")
