@@ -58,13 +58,13 @@ def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) ->
     from sads import api, load_geometry
     from sads.alignment import align
     from sads.distances import sliced_wasserstein
-    from sads.specs import parse_dataset
+    from sads.specs.sources import as_dataset
 
     torch.set_num_threads(1)
     geometry = load_geometry(WORK / f"geometry-{data}")
     family = api.network("iddpm-16", shape=SHAPES[data])
-    held_out = parse_dataset(source, split="held-out").samples
-    training = parse_dataset(source, split="train")
+    held_out = as_dataset(source, split="held-out").samples
+    training = as_dataset(source, split="train")
     target = held_out.reshape(len(held_out), -1)
     rows = []
     with tempfile.TemporaryDirectory() as directory:
