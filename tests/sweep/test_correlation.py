@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sads.errors import InputError
+from sads.presentation.sweep import correlation_fields
 from sads.statistics.means import mean_and_error, paired_difference
 from sads.sweep.correlation import bootstrapped, coefficients, correlate, permuted
-from sads.sweep.summary import correlation_fields
 
 numbers = st.lists(st.integers(-4, 4), min_size=3, max_size=12)  # small, so that there are ties
 

@@ -16,13 +16,13 @@ from ..api import estimate_geometry
 from ..draws import DRAWS
 from ..errors import ArtefactError, SadsError
 from ..execution.engines import make_engine
+from ..presentation.numbers import span
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
 from ..sweep.store.database import DONE, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import span
 from .data import Request
 
 

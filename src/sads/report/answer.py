@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..alignment import Alignment
-from ..alignment.summary import MEASURED, coarse
 from ..directions import Spectrum
 from ..doctor import Diagnosis
 from ..geometry import Geometry
-from ..geometry.summary import known as sentence
+from ..presentation.alignment import MEASURED, coarse
+from ..presentation.geometry import known as sentence
 from .levels import Named
 from .pictures import eigenvector_picture, mean_frequency
 from .reproduce import geometry_command
