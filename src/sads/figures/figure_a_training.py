@@ -36,7 +36,6 @@ from torch import nn
 
 from ..api import network, train
 from ..data import Dataset
-from ..diffusion import initial_network
 from ..geometry import load_geometry
 from ..networks import ScoreFamily
 from ..randomness import stream
@@ -143,7 +142,7 @@ def measure(
     whole = Dataset(samples.astype(np.float32), "N(0, I)")
 
     def stage(step: int) -> dict[str, Any]:
-        member = initial_network(family, seed).eval()
+        member = family.member(seed).eval()
         if step:
             member = train(
                 family,
