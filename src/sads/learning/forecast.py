@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy.stats import chi2, rankdata
+from scipy.stats import chi2
 from torch import Tensor, nn
 
 from ..data.laws import Law
@@ -37,6 +37,7 @@ from ..errors import InputError, NetworkError
 from ..inspection.jacobian_products import Way, choose_way, gradient, moving_parameters, product
 from ..networks import ScoreFamily
 from ..randomness import sequence, stream
+from ..statistics.ranks import reliability
 from .references import Reference
 
 FEWEST, MOST = 8, 1_024  # networks
@@ -260,6 +261,4 @@ def _reliability(rows: Float[np.ndarray, "M 3 k"]) -> float:
     """Agreement of halves in Spearman's correlation, stepped up by Spearman and Brown."""
     if rows.shape[2] < 3:
         return math.nan
-    ranks = [rankdata(_drift(half)[0]) for half in (rows[::2], rows[1::2])]
-    halves = float(np.corrcoef(*ranks)[0, 1])
-    return 2 * halves / (1 + halves) if halves > 0 else halves
+    return reliability(_drift(rows[::2])[0], _drift(rows[1::2])[0])
