@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import sads
-from sads.markup import CERTIFIED, UNCERTIFIED, facts, log_plot, table
+from sads.presentation.markup import facts, log_plot, table
+from sads.presentation.palette import CERTIFIED, UNCERTIFIED
 from sads.specs.sources import as_dataset
 from tests.sweep.small import InProcess, write_spec
 
