@@ -441,8 +441,8 @@ def rank(
         data: in the data grammar (its training split unless it names another) or a dataset.
         shape: shape of one sample; presets have their own.
         probe: as in `estimate_geometry`.
-        **options: `tolerance` of each geometry, `seed`, and `on_progress`, which is called with a
-            network's name and its progress; see `sads.ranking.rank_families`.
+        **options: `tolerance` of each geometry, `zero_output`, `seed`, and `on_progress`, which is
+            called with a network's name and its progress; see `sads.ranking.rank_families`.
     """
     families = [network(source, shape=shape) for source in networks]
     check_families(families)
