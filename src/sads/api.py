@@ -21,7 +21,6 @@ from .diffusion import (
     Settings,
     Trained,
     compiled,
-    initial_network,
     load_parameters,
     read_training,
     sample_chunks,
@@ -217,11 +216,11 @@ def load_trained(
     header, tensors = read_training(Path(directory))
     found = network(source or header.network, shape=header.shape)
     family = replace(found, schedule=stored_schedule(header))
-    member = initial_network(family, 0)
-    if family.fingerprint(member) != header.fingerprint:
+    if family.fingerprint != header.fingerprint:
         raise ArtefactError(
             f"{directory} was trained with another version of {header.network}: train again"
         )
+    member = family.member(0)
     load_parameters(member, tensors, Path(directory))
     return family, member.eval().requires_grad_(False)
 

@@ -10,7 +10,7 @@ from .checkpoint import (
 )
 from .sampling import SamplingError, respaced, sample_chunks, write_samples
 from .state import load_parameters
-from .training import Callback, Step, Trained, TrainingError, compiled, initial_network, train
+from .training import Callback, Step, Trained, TrainingError, compiled, train
 
 __all__ = [
     "FILE",
@@ -22,7 +22,6 @@ __all__ = [
     "Trained",
     "TrainingError",
     "compiled",
-    "initial_network",
     "load_parameters",
     "read_training",
     "respaced",

@@ -128,7 +128,7 @@ def _train(
     callbacks: tuple[Callback, ...],
     device: torch.device,
 ) -> Trained:
-    network = initial_network(family, settings.seed)
+    network = family.member(settings.seed)
     check_trainable(network, family.name)
     if out is not None:
         check_storable(network, family.name)
@@ -138,7 +138,7 @@ def _train(
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
     with explained(family.name, "a call with one sample"):
-        fingerprint = family.fingerprint(network)
+        fingerprint = family.fingerprint
     turned = rotation.digest if rotation else None
     run = Run.fresh(settings, fingerprint, data_digest(samples), turned)
     if out is not None and (out / FILE).exists():
@@ -204,11 +204,6 @@ def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
 def data_digest(samples: Tensor) -> str:
     """A short name for the content of a dataset."""
     return checksum({"samples": samples.contiguous().numpy()})[:16]
-
-
-def initial_network(family: ScoreFamily, seed: int) -> nn.Module:
-    """The network that a seed stands for."""
-    return family.member(seed)
 
 
 def _step(

@@ -22,10 +22,10 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ..api import network
-from ..diffusion import initial_network
+from ..statistics.means import mean_interval
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding, positive
 
 TITLE = "impulse responses, nearest against area resampling"
 PARTS: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def data(request: Request) -> Data:
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
         for seed in range(settings.seeds):
-            member = initial_network(family, seed).double()
+            member = family.member(seed).double()
             symmetrise(member)
             with torch.no_grad():
                 z = member(x, torch.full((1,), TIMESTEP))[0]

@@ -36,15 +36,16 @@ from torch import nn
 
 from ..api import network, train
 from ..data import Dataset
-from ..diffusion import initial_network
 from ..geometry import load_geometry
 from ..networks import ScoreFamily
 from ..randomness import stream
+from ..statistics.ranks import rank_correlation
+from ..statistics.resampling import bootstrap_interval
 from ..storage.files import checksum
 from .data import Data, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, remembered
-from .verdict import Finding, bootstrap_interval, positive, rank_correlation
+from .verdict import Finding, positive
 
 TITLE = "geometry through training and the order of learning"
 PARTS: tuple[str, ...] = ()
@@ -143,7 +144,7 @@ def measure(
     whole = Dataset(samples.astype(np.float32), "N(0, I)")
 
     def stage(step: int) -> dict[str, Any]:
-        member = initial_network(family, seed).eval()
+        member = family.member(seed).eval()
         if step:
             member = train(
                 family,

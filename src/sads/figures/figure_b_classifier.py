@@ -25,7 +25,6 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ..api import network
-from ..diffusion import initial_network
 from ..directions import Spectrum
 from ..draws import DRAWS
 from ..geometry import load_geometry
@@ -34,12 +33,14 @@ from ..networks.isolation import seeded
 from ..presentation.plots.directions import shown_indices
 from ..randomness import stream, torch_stream
 from ..statistics.means import mean_and_error
+from ..statistics.ranks import bootstrapped, rank_correlation
+from ..statistics.resampling import percentiles
 from ..storage.files import checksum
-from ..sweep.correlation import LEAST_BANDS, bootstrapped
+from ..sweep.correlation import LEAST_BANDS
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, planned, remembered, run_parts
-from .verdict import Finding, percentiles, positive, rank_correlation
+from .verdict import Finding, positive
 
 TITLE = "one backbone as classifier and as score network"
 PARTS: tuple[str, ...] = ()
@@ -92,7 +93,7 @@ class Classifier(nn.Module):
 def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[str, Any]:
     """Mean loss of a short training to tell classes apart along v, and accuracy after it."""
     family = network(settings.network, shape=settings.shape)
-    backbone = initial_network(family, seed)
+    backbone = family.member(seed)
     if not isinstance(backbone, ScoreNetwork):
         raise TypeError("the backbone of figure B is one of our networks")
     generator = torch_stream(seed, "batches of a classifier")

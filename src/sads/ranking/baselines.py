@@ -38,8 +38,10 @@ from torch.nn.modules.batchnorm import _NormBase
 from ..errors import NetworkError, brief
 from ..geometry import Forward
 from ..networks import ScoreFamily
+from ..networks.family import unseeded_member
 from ..networks.isolation import seeded
 from ..randomness import stream
+from ..statistics.means import mean_and_error
 
 INITIALISATIONS = 4
 INPUTS = 32  # of the Jacobians
@@ -80,7 +82,9 @@ def baselines(
     logs, covariances, parameters = [], [], 0
     for _ in range(INITIALISATIONS):
         own = int(rng.integers(2**62))
-        member = seeded(family.factory, own, "a network of zero-cost scores").eval().double()
+        # A stream of its own: scores that were stored stay the same.
+        member = seeded(lambda: unseeded_member(family), own, "a network of zero-cost scores")
+        member = member.eval().double()
         for parameter in member.parameters():
             parameter.requires_grad_(parameter.is_floating_point() or parameter.is_complex())
         parameters = sum(p.numel() for p in member.parameters())
@@ -158,4 +162,4 @@ def _mean(values: list[float | None]) -> tuple[float | None, float | None]:
     known = [v for v in values if v is not None]
     if len(known) < len(values):
         return None, None
-    return float(np.mean(known)), float(np.std(known, ddof=1) / math.sqrt(len(known)))
+    return mean_and_error(known)

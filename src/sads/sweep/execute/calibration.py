@@ -127,11 +127,11 @@ def _training(trial: Trial) -> float:
 
 def _sampling(trial: Trial) -> float:
     from ... import api
-    from ...diffusion import initial_network, sample_chunks
+    from ...diffusion import sample_chunks
     from ...diffusion.sampling import CHUNK
 
     family = api.network(trial.network, shape=trial.shape)
-    network = initial_network(family, 0).eval().requires_grad_(False)
+    network = family.member(0).eval().requires_grad_(False)
     steps, samples = trial.protocol.steps, trial.protocol.samples
     chunk = min(CHUNK, samples)
     times = [time.perf_counter()]

@@ -5,12 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sads.comparison.sign_flips import (
-    judged,
-    linear,
-    quadratic,
-    u_statistic,
-)
+from sads.statistics.sign_flips import judged, linear, quadratic, u_statistic
 
 
 def patterns(count: int) -> list[tuple[float, ...]]:

@@ -22,13 +22,23 @@ the folds: without the terms f = g the noise has no part in its expectation, |E 
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from jaxtyping import Float
 
-from ..directions.symmetry import sign_patterns
-
 TIE = 1e-9  # statistics this close are equal: they differ by rounding
+
+
+def sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
+    """All sign patterns up to a global sign, that of the data first.
+
+    >>> sign_patterns(2)
+    array([[ 1.,  1.],
+           [ 1., -1.]])
+    """
+    patterns = np.array(list(product((1.0, -1.0), repeat=count - 1)))
+    return np.hstack([np.ones((len(patterns), 1)), patterns])
 
 
 def linear(values: Float[np.ndarray, "K B"]) -> Float[np.ndarray, "S B"]:
