@@ -178,7 +178,7 @@ def diagnose(
     source: Network,
     *,
     shape: Shape | None = None,
-    networks: int = _doctor.NETWORKS,
+    networks: int | None = None,
     seed: int = 0,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
@@ -189,7 +189,7 @@ def diagnose(
     Args:
         source: what `network` takes.
         shape: shape of one sample, as in `network`.
-        networks: untrained networks behind each of the two geometries that are looked at.
+        networks: untrained networks behind each of the two geometries; 240 unless given.
         seed: of all random draws.
         prediction: as in `network`.
         schedule: as in `network`.
@@ -200,7 +200,8 @@ def diagnose(
     'cnn'
     """
     family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
-    return _doctor.diagnose(family, networks=networks, seed=seed, on_stage=on_stage)
+    count = _doctor.NETWORKS if networks is None else networks
+    return _doctor.diagnose(family, networks=count, seed=seed, on_stage=on_stage)
 
 
 def train(

@@ -19,8 +19,9 @@ from sads.path import Schedule
 from sads.report.build import build_report
 from sads.specs.rotations import rotation_for
 from sads.sweep import Trial
-from sads.sweep.describe.plan import Planned, check_trials
+from sads.sweep.describe.plan import Planned
 from sads.sweep.describe.protocol import Protocol
+from sads.sweep.execute.check_trials import check_trials
 
 from .zoo import ADM, Conv, Flat, Keyword, Labelled, Preconditioned, Sampled
 

@@ -52,8 +52,7 @@ def geometry(
         json: print the result as one JSON object.
     """
     from ..geometry import Options, estimate_geometry, planned_geometry
-    from ..geometry.planned import planned_sentences, planned_summary
-    from ..geometry.summary import sentences, summary
+    from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..specs import parse_timesteps
     from ..specs.sources import as_family, as_probe
     from .progress import networks_bar
@@ -70,12 +69,14 @@ def geometry(
             seed=seed,
             device=device,
             zero_output=zero_output,
+            out=out,
+            on_progress=report,
         )
         if dry_run:
             plan = planned_geometry(family, **options)
-            said = planned_summary(plan) if json else planned_sentences(plan)
+            said = plan_summary(plan) if json else plan_sentences(plan)
         else:
-            estimate = estimate_geometry(family, **options, out=out, on_progress=report)
+            estimate = estimate_geometry(family, **options)
             said = summary(estimate) if json else sentences(estimate)
     print(jsonlib.dumps(said) if json else "\n".join(said))
     if out is not None and not (json or dry_run):

@@ -31,6 +31,7 @@ from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
 from ..presentation.plots.directions import shown_indices
 from ..randomness import stream, torch_stream
+from ..specs import DataSpec
 from ..specs.sources import as_family
 from ..statistics.means import mean_and_error
 from ..statistics.ranks import bootstrapped, rank_correlation
@@ -141,7 +142,7 @@ def data(request: Request) -> Data:
     trials = run_parts(request, FOLDER, {"score": plan})["score"]
     rows = []
     for row in trials:
-        index = int(row["data"].rpartition(":")[2])
+        (index,) = DataSpec.parse(row["data"]).indices
         rows.append(row | _about("score", spectrum, index, row["seed"], row["sw2"]))
     empty = {key: {} if isinstance(value, dict) else None for key, value in trials[0].items()}
     empty |= {"protocol": dict.fromkeys(trials[0]["protocol"]), "draws": DRAWS}
