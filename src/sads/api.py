@@ -189,7 +189,7 @@ def diagnose(
     Args:
         source: what `network` takes.
         shape: shape of one sample, as in `network`.
-        networks: untrained networks behind each of the two geometries; 240 unless given.
+        networks: untrained networks behind each of the two geometries; 768 unless given.
         seed: of all random draws.
         prediction: as in `network`.
         schedule: as in `network`.
@@ -531,6 +531,7 @@ def rank(
     seed: int = 0,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
+    zero_output: str = "explain",
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Ranking:
     """Order architectures for a dataset, before any training.
@@ -545,6 +546,7 @@ def rank(
         seed: of all random draws.
         prediction: as in `network`, for all of them.
         schedule: likewise.
+        zero_output: as in `estimate_geometry`.
         on_progress: called with a network's name and the progress of its geometry.
 
     >>> import sads
@@ -563,6 +565,7 @@ def rank(
         as_dataset(data, shape=size, split="train"),
         probe=as_probe(probe, shape=size),
         tolerance=tolerance,
+        zero_output=zero_output,
         seed=seed,
         on_progress=on_progress,
     )
