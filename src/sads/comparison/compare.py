@@ -20,18 +20,23 @@ Folds are compared in pairs, so the two may share draws (equal seeds): pairs sta
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from ..directions import FOLDS
 from ..errors import InputError
+from ..frames import as_frame
 from ..geometry import Geometry
 from ..path import Schedule
 from ..statistics.sign_flips import judged, linear, quadratic, u_statistic
 from .log_ratios import LogRatios, flipped, interval
 from .whitened_difference import NOISELESS, WhitenedDifference
+
+if TYPE_CHECKING:
+    import pandas
 
 ROUNDING = 1e-9  # differences below this fraction of the largest eigenvalue are rounding
 SMALLEST_LEVEL = 4 * 0.5 ** (FOLDS - 1)  # a p-value combines four statistics
@@ -111,6 +116,10 @@ class Comparison:
     whitened_errors: tuple[float, float]
     bands: tuple[BandDifference, ...]
     notes: tuple[str, ...]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each band; needs pandas."""
+        return as_frame(map(asdict, self.bands))
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,14 @@ in ascending order: what is modelled best comes first (conjecture 1).
 
 import itertools
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..frames import as_frame
 from ..shown import Shown
 from .bands import Band, bands
 from .folds import descending_eigh, restrict_folds
@@ -32,6 +34,9 @@ from .levels import Levels, Resolution, simultaneous
 from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
+
+if TYPE_CHECKING:
+    import pandas
 
 DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest are equal
 
@@ -106,6 +111,15 @@ class Spectrum(Shown):
             self.eigenvalues[::-1].copy(),
             self.eigenvalue_errors[::-1].copy(),
             self.eigenvectors[:, ::-1].copy(),
+        )
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each level, in descending order; needs pandas."""
+        values, errors = self.eigenvalues, self.eigenvalue_errors
+        return as_frame(
+            {"eigenvalue": values[level.index], "eigenvalue_error": errors[level.index]}
+            | asdict(level)
+            for level in self.resolution
         )
 
     def resolution_of(self, index: int) -> Resolution:

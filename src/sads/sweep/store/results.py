@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...frames import as_frame
 from ...shown import Shown, as_text
 from .database import read_rows
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +23,10 @@ class Results(Shown):
 
     directory: Path
     rows: tuple[dict[str, Any], ...]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each trial; needs pandas."""
+        return as_frame(self.rows)
 
     def __repr__(self) -> str:
         return as_text(self)
