@@ -48,6 +48,7 @@ from .report import build_report as build_report
 from .report import write_report as write_report
 from .sweep import Protocol as Protocol
 from .sweep import Results as Results
+from .sweep import Specification as Specification
 from .sweep import Trial as Trial
 from .sweep import load_results as load_results
 from .sweep import run_sweep as run_sweep

@@ -63,6 +63,12 @@ class Alignment(Shown):
         alpha_max: the largest.
         relative: alpha D / (tr G tr C).
         relative_error: its standard error.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
+    >>> alignment = sads.align(geometry, "digits")
+    >>> alignment.alpha_min < alignment.alpha < alignment.alpha_max
+    True
     """
 
     geometry: Geometry

@@ -70,6 +70,13 @@ class Rotation(nn.Module):
     Args:
         matrix: W, orthogonal (D, D).
         origin: where it comes from.
+
+    >>> import sads, torch
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> rotation = sads.rotate(geometry, "digits,size=4", "random")
+    >>> x = torch.ones(2, 1, 4, 4)
+    >>> torch.allclose(rotation.inverse(rotation(x)), x, atol=1e-5)
+    True
     """
 
     matrix: Float[Tensor, "D D"]
@@ -141,6 +148,13 @@ def load_rotation(directory: str | Path) -> Rotation:
 
     Raises:
         ArtefactError: if there is none, or it is truncated, foreign or corrupt.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     sads.rotate(geometry, "digits,size=4", "min").save(directory)
+    ...     sads.load_rotation(directory).origin.kind
+    'min'
     """
     path = Path(directory) / FILE
     if not path.is_file():

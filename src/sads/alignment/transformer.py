@@ -19,6 +19,12 @@ class RotationTransformer(TransformerMixin, BaseEstimator):
         kind: `min`, `max`, `random` or `identity`.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation.
+
+    >>> import numpy as np, sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> samples = np.random.default_rng(0).standard_normal((50, 16))
+    >>> sads.RotationTransformer(geometry).fit_transform(samples).shape
+    (50, 16)
     """
 
     rotation_: Rotation

@@ -59,6 +59,12 @@ class BandDifference:
         rotation: whitened size, for each direction, of what else differs in these directions.
         rotation_p_value: of there being nothing else, corrected likewise.
         different: whether the band stands out: either p-value is at or below the level.
+
+    >>> import sads
+    >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))
+    >>> band = sads.compare(one, other).bands[0]
+    >>> band.first, band.different
+    (0, True)
     """
 
     first: int
@@ -95,6 +101,12 @@ class Comparison:
         whitened_errors: of the two geometries.
         bands: what stands out where, beside the common factor.
         notes: what else a reader must know, in words.
+
+    >>> import sads
+    >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))
+    >>> comparison = sads.compare(one, other)
+    >>> comparison.scale_low < comparison.scale < comparison.scale_high
+    True
     """
 
     different: bool
@@ -148,6 +160,11 @@ def compare(
 
     Raises:
         InputError: if the shapes differ, or one has too few networks for error bars.
+
+    >>> import sads
+    >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))
+    >>> sads.compare(one, other).different
+    True
     """
     if not SMALLEST_LEVEL <= level < 1:
         raise InputError(

@@ -49,6 +49,12 @@ class SADs:
         eigenvalues: ascending, shape (D,).
         eigenvalue_errors: their standard errors.
         directions: orthonormal columns, shape (D, D).
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> best = geometry.spectrum().sads
+    >>> bool(best.eigenvalues[0] < best.eigenvalues[-1]), best.directions.shape
+    (True, (16, 16))
     """
 
     eigenvalues: Float[np.ndarray, " D"]
@@ -67,6 +73,12 @@ class Spectrum(Shown):
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
         bands: groups of indices of the whole geometry, in order, covering all D.
         resolution: what is known of each level, in order, covering all D.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> spectrum = geometry.spectrum()
+    >>> spectrum.eigenvalues.shape, spectrum.vector(0).shape
+    ((16,), (16,))
     """
 
     structure: Structure

@@ -33,6 +33,11 @@ class Diagnosis:
         networks: behind each geometry.
         skipped: checks that could not be made, with the reason.
         assumptions: what the architecture is taken for.
+
+    >>> import sads
+    >>> diagnosis = sads.diagnose("cnn", shape="1x4x4", networks=12)
+    >>> [finding.code for finding in diagnosis.findings][0]
+    'padding-only'
     """
 
     network: str

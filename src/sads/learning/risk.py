@@ -62,6 +62,12 @@ class Risk:
         by_timestep: E|r|^2 in each bin.
         table: by group and bin.
         evaluations: noisy samples behind it.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
+    >>> risk = sads.risk(trained, data="gaussian", tolerance=0.2)
+    >>> bool(abs(risk.by_direction.sum() - risk.total) < 1e-6 * risk.total)
+    True
     """
 
     exact: bool

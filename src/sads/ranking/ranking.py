@@ -86,6 +86,11 @@ class Ranking:
         count: its samples.
         shape: of one sample.
         entries: the architectures, the one predicted to do best first.
+
+    >>> import sads
+    >>> ranking = sads.rank(["cnn", "mlp"], "digits", shape="1x8x8", tolerance=0.2)
+    >>> ranking.entries[0].score < ranking.entries[1].score
+    True
     """
 
     data: str

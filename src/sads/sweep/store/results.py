@@ -19,6 +19,12 @@ class Results(Shown):
     Attributes:
         directory: of the sweep.
         rows: one for each trial, sorted by id; see `sads results --json`.
+
+    >>> import sads
+    >>> from pathlib import Path
+    >>> results = sads.Results(Path("sweep"), ({"id": "a", "sw2": 0.5}, {"id": "b", "sw2": 0.7}))
+    >>> round(sum(row["sw2"] for row in results.rows) / 2, 2)
+    0.6
     """
 
     directory: Path
@@ -37,5 +43,10 @@ def load_results(directory: str | Path) -> Results:
 
     Raises:
         ArtefactError: if there is no sweep.
+
+    >>> import sads
+    >>> sads.load_results("nowhere")
+    Traceback (most recent call last):
+    sads.errors.ArtefactError: no sweep in nowhere...
     """
     return Results(Path(directory), tuple(read_rows(directory)[1]))
