@@ -203,7 +203,7 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
         if family.shape != first.shape:
             a, b = ("x".join(map(str, f.shape)) for f in (first, family))
             raise InputError(
-                f"{first.name} takes samples of {a}, {family.name} of {b}: pass one --shape for all"
+                f"{first.name} takes samples of {a}, {family.name} of {b}: choose one shape for all"
             )
 
 
