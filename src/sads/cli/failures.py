@@ -70,9 +70,11 @@ def in_options(text: str) -> str:
     >>> in_options("redraw with zero_output='last', or replace it with force=True")
     'redraw with --zero-output last, or replace it with --force'
     """
-    return _KEYWORD.sub(
-        lambda said: f"--{said[1].replace('_', '-')} {said[2] or ''}".rstrip(), text
-    )
+
+    def option(keyword: re.Match[str]) -> str:
+        return f"--{keyword[1].replace('_', '-')} {keyword[2] or ''}".rstrip()
+
+    return _KEYWORD.sub(option, text)
 
 
 def lacks_memory(error: BaseException) -> bool:
