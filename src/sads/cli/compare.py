@@ -4,9 +4,8 @@ import json as jsonlib
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from .options import Flag
 
 
 def compare(
@@ -14,8 +13,8 @@ def compare(
     second: Path,
     *,
     level: float = 0.01,
-    ignore_scale: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    ignore_scale: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Tell whether two geometries differ, in which bands and by how much.
 
@@ -39,11 +38,11 @@ def compare(
 
     a, b = load_geometry(first), load_geometry(second)
     with waiting("comparing fold by fold"):
-        found = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
+        result = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
     if json:
         taken = [provenance(geometry.plan)["assumptions"] for geometry in (a, b)]
-        print(jsonlib.dumps(asdict(found) | {"assumptions": taken}))
+        print(jsonlib.dumps(asdict(result) | {"assumptions": taken}))
     else:
         taken = dict.fromkeys([*taken_as(a.plan), *taken_as(b.plan)])  # mostly the same
-        print("\n".join([*taken, *comparison_sentences(found)]))
-    sys.exit(int(found.different))
+        print("\n".join([*taken, *comparison_sentences(result)]))
+    sys.exit(int(result.different))

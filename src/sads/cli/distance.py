@@ -1,11 +1,8 @@
 """`sads distance`: how far two sets of samples are apart."""
 
 import json as jsonlib
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def distance(
@@ -15,7 +12,7 @@ def distance(
     shape: str | None = None,
     projections: int | None = None,
     seed: Seed = 0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Measure sliced and max-sliced Wasserstein distances between two sets of samples.
 

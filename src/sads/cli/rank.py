@@ -1,11 +1,9 @@
 """`sads rank`: which architecture suits a dataset, before any training."""
 
 import json as jsonlib
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def rank(
@@ -16,7 +14,7 @@ def rank(
     tolerance: float | None = None,
     seed: Seed = 0,
     zero_output: Literal["explain", "last", "all"] = "explain",
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Order architectures for a dataset by how it lies in their geometries, before any training.
 
@@ -38,7 +36,7 @@ def rank(
     from .progress import families_bar
 
     with families_bar() as report:
-        found = api.rank(
+        ranking = api.rank(
             networks,
             data,
             shape=shape,
@@ -49,6 +47,6 @@ def rank(
             on_progress=report,
         )
     if json:
-        print(jsonlib.dumps(summary(found)))
+        print(jsonlib.dumps(summary(ranking)))
         return
-    print("\n".join(sentences(found)))
+    print("\n".join(sentences(ranking)))

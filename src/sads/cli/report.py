@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .options import Flag
+
 
 def report(
     *directories: Path,
@@ -14,9 +16,9 @@ def report(
     data: str | None = None,
     sweep: Path | None = None,
     training: Annotated[list[Path] | None, Parameter(negative="")] = None,
-    doctor: Annotated[bool, Parameter(negative="")] = False,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    doctor: Flag = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Write everything known about some geometries into one HTML file.
 
@@ -41,7 +43,7 @@ def report(
 
     check_output(out, force=force)
     with waiting("reading geometries") as tell:
-        found = build_report(
+        page = build_report(
             directories,
             data=data,
             sweep=sweep,
@@ -49,11 +51,11 @@ def report(
             doctor=doctor,
             on_stage=tell,
         )
-        write_report(found, out, force=force)
+        write_report(page, out, force=force)
     if json:
-        taken = {n: None if one is None else asdict(one) for n, one in found.assumptions.items()}
-        written = {"out": str(out), "bytes": out.stat().st_size, "sentences": found.sentences}
+        taken = {n: None if one is None else asdict(one) for n, one in page.assumptions.items()}
+        written = {"out": str(out), "bytes": out.stat().st_size, "sentences": page.sentences}
         print(jsonlib.dumps(written | {"assumptions": taken}))
         return
-    said = [*sentences_of(list(found.assumptions.items())), *found.sentences]
+    said = [*sentences_of(list(page.assumptions.items())), *page.sentences]
     print("\n".join([*said, f"Written to {out.resolve()}. Open it in a browser."]))

@@ -2,11 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def risk(
@@ -17,12 +14,12 @@ def risk(
     directions: str | None = None,
     weights: Path | None = None,
     shape: str | None = None,
-    exact: Annotated[bool, Parameter(negative="")] = False,
+    exact: Flag = False,
     tolerance: float = 0.02,
     seed: Seed = 0,
     png: Path | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Measure the error of a trained network along each direction, at each noise level.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from .options import Flag
+
 if TYPE_CHECKING:
     from ..sweep.describe.plan import Planned
     from ..sweep.execute.calibration import Estimate
@@ -20,10 +22,10 @@ def sweep(
     workers: int | None = None,
     device: str = "cpu",
     retries: int = 3,
-    retry_failed: Annotated[bool, Parameter(negative="")] = False,
+    retry_failed: Flag = False,
     seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Run all trials of a specification that have no result yet.
 
@@ -83,7 +85,7 @@ def _print_plan(pending: "list[Planned]", cost: "Estimate", json: bool) -> None:
     from ..presentation.sweep import plan_lines, plan_rows
 
     if json:
-        found = {"trials": plan_rows(pending), "seconds": cost.seconds}
-        print(jsonlib.dumps(found))
+        planned = {"trials": plan_rows(pending), "seconds": cost.seconds}
+        print(jsonlib.dumps(planned))
         return
     print("\n".join(plan_lines(pending, cost)))
