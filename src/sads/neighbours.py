@@ -34,7 +34,7 @@ class Neighbourhood:
     """
 
     def __init__(self, folder: Path):
-        self.folder = folder.resolve()
+        self.folder: Path = folder.resolve()
         self._own: dict[str, ModuleType] = {}
 
     @contextmanager
@@ -99,7 +99,7 @@ class Housed(Generic[Arguments, Result]):
     def __init__(self, call: Callable[Arguments, Result], neighbourhood: Neighbourhood):
         self.call = call
         self.neighbourhood = neighbourhood
-        self.__name__ = getattr(call, "__name__", type(call).__name__)
+        self.__name__: str = getattr(call, "__name__", type(call).__name__)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         with self.neighbourhood.entered():

@@ -41,8 +41,8 @@ app: App = App(
     suppress_keyboard_interrupt=False,  # `main` says what an interruption means
     help_epilogue="`--debug` shows the traceback of an error. Example: `sads geometry iddpm-16`",
 )
-for name in COMMANDS:
-    app.command(f"{__name__}.{name}:{name}")  # imported when it is asked for
+for _name in COMMANDS:
+    app.command(f"{__name__}.{_name}:{_name}")  # imported when it is asked for
 
 
 def main() -> None:

@@ -54,7 +54,7 @@ class LocalEngine(Engine):
 
     def __init__(self, workers: int | None = None, *, threads: int = 1, log: Path | None = None):
         super().__init__(workers or usable_cores())
-        self.executor = LocalExecutor(self._workers, threads=threads, log=log)
+        self.executor: Executor = LocalExecutor(self._workers, threads=threads, log=log)
 
 
 class DaskEngine(Engine):
@@ -74,7 +74,7 @@ class DaskEngine(Engine):
         gpu = {"GPU": 1} if device.startswith("cuda") else None
         self._client = _client(address, self._workers, gpu)
         options = {} if gpu is None else {"resources": gpu}
-        self.executor = self._client.get_executor(pure=False, **options)
+        self.executor: Executor = self._client.get_executor(pure=False, **options)
 
     @property
     def slots(self) -> int:

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ...errors import InputError
 
 LARGEST_NUMBER = 10**9  # of anything that is counted here: more is a slip of the hand
 
 
-class Protocol(BaseModel):
+class Protocol(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The numbers that a trial's result depends on, beside network, data, rotation and seed.
 
     Attributes:
@@ -38,8 +38,6 @@ class Protocol(BaseModel):
     >>> sads.Protocol(iterations=500, samples=1_000).steps
     1000
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     iterations: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
     batch_size: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)

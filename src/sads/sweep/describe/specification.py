@@ -32,7 +32,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from ...draws import DRAWS
 from ...errors import InputError
@@ -48,10 +48,8 @@ Datasets = Annotated[tuple[DataSpec, ...], Field(min_length=1)]
 Places = Annotated[tuple[int, ...], Field(min_length=1)] | Literal["all"]
 
 
-class Grid(BaseModel):
+class Grid(BaseModel, frozen=True, extra="forbid"):
     """A product of lists; see the module's example."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     networks: Networks
     shape: str | None = None
@@ -71,7 +69,7 @@ class Grid(BaseModel):
         return None if value is None else protocol_fields(value)
 
 
-class Specification(BaseModel):
+class Specification(BaseModel, frozen=True, extra="forbid"):
     """A whole sweep.
 
     Attributes:
@@ -88,8 +86,6 @@ class Specification(BaseModel):
     >>> len(sweep.trials())
     4
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     protocol: Protocol
     seeds: Seeds

@@ -9,7 +9,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from ...draws import DRAWS
 from ...specs import DataSpec, NetworkSpec
@@ -21,7 +21,7 @@ FORMAT = "sads.trial/1"
 ROTATIONS = ("identity", "random", "min", "max")
 
 
-class Trial(BaseModel):
+class Trial(BaseModel, frozen=True, extra="forbid"):
     """What is run.
 
     Attributes:
@@ -42,8 +42,6 @@ class Trial(BaseModel):
     >>> len(trial.identity())
     16
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     network: NetworkSpec
     data: DataSpec

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ...execution.engines import Engine
 from ..describe.plan import Planned
@@ -27,10 +27,8 @@ BATCH = 128
 ROWS = 500
 
 
-class Cost(BaseModel):
+class Cost(BaseModel, frozen=True, extra="forbid"):
     """Seconds of one trial."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     train_seconds: float
     sample_seconds: float

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from ...errors import ArtefactError
 from ...storage.files import reason
@@ -19,8 +19,8 @@ Distance = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0)]
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class _Message(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """What workers and drivers say to each other."""
 
 
 class Job(_Message):
