@@ -11,10 +11,11 @@ import sads
 from sads.geometry import load_geometry
 from sads.report import build_report, write_report
 from sads.report.build import check_output
-from sads.report.levels import Named, by_network, differs
+from sads.report.commands import geometry_command
 from sads.report.measured import measured_along, read_sweep, training_sheet
 from sads.report.page import embedded
-from sads.report.reproduce import geometry_command
+from sads.report.sentences import differs
+from sads.report.subjects import Named, by_network
 
 from .conftest import NETWORK
 
