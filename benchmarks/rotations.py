@@ -66,15 +66,14 @@ def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) ->
 
     from sads import api, load_geometry
     from sads.alignment import align
-    from sads.diffusion import stored_rotation
     from sads.distances import sliced_wasserstein
-    from sads.specs import parse_dataset
+    from sads.specs.sources import as_dataset
 
     torch.set_num_threads(1)
     geometry = load_geometry(WORK / f"geometry-{data}")
     family = api.network("iddpm-16", shape=SHAPES[data])
-    held_out = parse_dataset(source, split="held-out").samples
-    training = parse_dataset(source, split="train")
+    held_out = as_dataset(source, split="held-out").samples
+    training = as_dataset(source, split="train")
     target = held_out.reshape(len(held_out), -1)
     rows = []
     with tempfile.TemporaryDirectory() as directory:
@@ -90,10 +89,9 @@ def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) ->
                 out=directory,
                 **PROTOCOL,
             )
-            drawn = api.sample(directory, SAMPLES, steps=STEPS, seed=seed, source=family)
-            x = torch.cat(list(drawn)).flatten(1).numpy()
+            x = api.sample(found, SAMPLES, steps=STEPS, seed=seed).reshape(SAMPLES, -1)
             distance = sliced_wasserstein(x, target, generator=0)
-            turn = stored_rotation(Path(directory))
+            turn = found.rotation
             z = turn(torch.from_numpy(training.samples)).numpy() if turn else training.samples
             aligned = align(geometry, np.asarray(z))
             keep = WORK / "samples" / f"{data}-{rotation}-{rank or 'all'}-{seed}-{budget}.npy"

@@ -11,7 +11,7 @@ from ..geometry import load_geometry
 from ..networks.adapters import Assumptions
 from ..path import Schedule
 from ..presentation.numbers import sizes
-from ..specs import parse_dataset, parse_network
+from ..specs.sources import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
 from .commands import report_command
 from .measured import SweepReading, measured_along, read_sweep, training_sheet
@@ -132,7 +132,7 @@ def _looked_at(
     alignment = None
     if data is not None:
         tell(f"aligning {data} with {geometry.plan.network}")
-        alignment = align(geometry, parse_dataset(data, shape=geometry.shape, split="train"))
+        alignment = align(geometry, as_dataset(data, shape=geometry.shape, split="train"))
     measured = () if reading is None else measured_along(reading, subject.main)
     subject = replace(subject, alignment=alignment, measured=measured)
     if not doctor:
@@ -146,8 +146,8 @@ def _looked_at(
 def _diagnosis(named: Named, tell: Tell) -> Diagnosis:
     """What the doctor says of a network, if it still is the one of the geometry."""
     plan = named.geometry.plan
-    family = parse_network(plan.network, shape=plan.shape)
-    family = replace(family, schedule=Schedule(plan.schedule, plan.steps))
+    schedule = Schedule(plan.schedule, plan.steps)
+    family = as_family(plan.network, shape=plan.shape, schedule=schedule)
     if not plan.is_of(family):
         raise ArtefactError(f"{plan.network} is not the network of this geometry any more")
     return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..geometry import Geometry
 from ..presentation.numbers import sizes
+from ..specs import ProbeSpec
 
 
 def geometry_command(geometry: Geometry, out: str | Path) -> str:
@@ -15,8 +16,9 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
     """
     plan = geometry.plan
     words = ["sads", "geometry", plan.network, "--shape", sizes(plan.shape)]
-    kind, _, detail = plan.probe.partition(":")
-    if kind in ("point", "forward"):
+    probe = ProbeSpec.parse(plan.probe)
+    kind, from_file = probe.kind, probe.kind in ("point", "forward")
+    if from_file:
         words += ["--probe", f"{kind}:{'FILE.npy' if kind == 'point' else 'DATA'}"]
     elif plan.probe != "zero":
         words += ["--probe", plan.probe]
@@ -30,7 +32,7 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
         words += ["--timesteps", f"{plan.timesteps[0]}:{plan.timesteps[1]}"]
     if plan.zero_output != "explain":
         words += ["--zero-output", plan.zero_output]
-    note = f"  # {kind} {detail} is the content's digest" if kind in ("point", "forward") else ""
+    note = f"  # {kind} {probe.where} is the content's digest" if from_file else ""
     return shlex.join([*words, "--out", str(out)]) + note
 
 
