@@ -63,14 +63,14 @@ def look(directory: str | Path) -> Standing:
 def _runs(place: Path) -> list[Standing]:
     """What runs, or has run, in a directory itself; a training may share it with a geometry."""
     readers = (GEOMETRY, _geometry), (TRAINING, _training), (Layout(place).database.name, _sweep)
-    found = [read(place) for name, read in readers if (place / name).is_file()]
-    if not found and held(place / ".lock"):
+    runs = [read(place) for name, read in readers if (place / name).is_file()]
+    if not runs and held(place / ".lock"):
         return [Standing(str(place), (("state", "nothing stored yet"),), False, True)]
-    return found
+    return runs
 
 
 def _readable(place: Path) -> list[Standing]:
-    """The same of one directory among many, where a damaged run does not hide the others."""
+    """The runs in one directory of many; a damaged one is named and does not hide the others."""
     try:
         return _runs(place)
     except SadsError as error:
@@ -83,13 +83,13 @@ def _below(place: Path, depth: int) -> list[Path]:
         children = sorted(child for child in place.iterdir() if child.is_dir())
     except OSError:
         return []
-    found: list[Path] = []
+    directories: list[Path] = []
     for child in children:
-        found.append(child)
+        directories.append(child)
         names = (GEOMETRY, TRAINING, Layout(child).database.name)
         if depth > 1 and not any((child / name).is_file() for name in names):
-            found += _below(child, depth - 1)
-    return found
+            directories += _below(child, depth - 1)
+    return directories
 
 
 def _folder(place: Path, runs: list[Standing]) -> Standing:
@@ -131,12 +131,13 @@ def held(lock: Path) -> bool | None:
 def _geometry(place: Path) -> Standing:
     from .geometry import load_geometry  # torch takes seconds to load
     from .presentation.directions import headline
+    from .presentation.geometry import networks_behind
 
     geometry = load_geometry(place)
     state, running = geometry.state, held(place / ".lock")
     rows = [
         ("state", _state(state.finished, running)),
-        ("networks", "none: a closed form" if geometry.exact else f"{geometry.networks:,}"),
+        ("networks", networks_behind(geometry)),
         ("time spent", span(state.seconds)),
     ]
     if not geometry.exact and state.seconds > 0:

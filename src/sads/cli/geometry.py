@@ -3,11 +3,9 @@
 import json as jsonlib
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def geometry(
@@ -24,8 +22,8 @@ def geometry(
     out: Path | None = None,
     device: str = "cpu",
     zero_output: Literal["explain", "last", "all"] = "explain",
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Estimate which directions an untrained architecture will model well.
 

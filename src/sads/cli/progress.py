@@ -150,7 +150,7 @@ def _table(title: str, progress: "SweepProgress") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    found = Table("done", "running", "failed", "time left", title=Text(title), title_justify="left")
-    found.add_row(*_cells(progress))
-    found.caption = Text("\n".join(progress.running[:8]))
-    return found
+    table = Table("done", "running", "failed", "time left", title=Text(title), title_justify="left")
+    table.add_row(*_cells(progress))
+    table.caption = Text("\n".join(progress.running[:8]))
+    return table

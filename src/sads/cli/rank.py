@@ -1,11 +1,8 @@
 """`sads rank`: which architecture suits a dataset, before any training."""
 
 import json as jsonlib
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def rank(
@@ -15,7 +12,7 @@ def rank(
     probe: str = "zero",
     tolerance: float | None = None,
     seed: Seed = 0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Order architectures for a dataset by how it lies in their geometries, before any training.
 
@@ -23,7 +20,7 @@ def rank(
 
     Args:
         networks: two or more, as `sads geometry` takes them, of one shape.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         shape: shape of one sample, CxHxW, for all networks; presets have their own.
         probe: where the geometries are looked at, see `sads geometry --help`.
         tolerance: whitened error of each geometry, 0.02 unless given.
@@ -35,7 +32,7 @@ def rank(
     from .progress import families_bar
 
     with families_bar() as report:
-        found = api.rank(
+        ranking = api.rank(
             networks,
             data,
             shape=shape,
@@ -44,7 +41,4 @@ def rank(
             seed=seed,
             on_progress=report,
         )
-    if json:
-        print(jsonlib.dumps(summary(found)))
-        return
-    print("\n".join(sentences(found)))
+    print(jsonlib.dumps(summary(ranking)) if json else "\n".join(sentences(ranking)))

@@ -2,9 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from .options import Flag
 
 
 def results(
@@ -12,8 +11,8 @@ def results(
     *,
     csv: Path | None = None,
     correlate: str | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Show the results of a sweep: mean and standard error over seeds.
 
@@ -35,17 +34,17 @@ def results(
     if csv is not None:
         refuse_existing(csv, force=force)
     _, rows = read_rows(directory)
-    found = []
+    correlations = []
     if correlate is not None:
         from ..sweep.correlation import correlate as rank_correlations
 
-        found = rank_correlations(rows, correlate)
+        correlations = rank_correlations(rows, correlate)
     if csv is not None:
         write_csv(csv, rows)
     if json:
-        extra = {"correlations": [correlation_fields(c) for c in found]} if correlate else {}
+        extra = {"correlations": [correlation_fields(c) for c in correlations]} if correlate else {}
         print(jsonlib.dumps({"trials": rows} | extra))
         return
-    print("\n".join([*means(rows), *sentences(rows), *map(correlation_sentence, found)]))
+    print("\n".join([*means(rows), *sentences(rows), *map(correlation_sentence, correlations)]))
     if csv is not None:
         print(f"Written to {csv}.")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from .options import Flag
+
 if TYPE_CHECKING:
     from ..sweep.describe.plan import Planned
     from ..sweep.execute.calibration import Estimate
@@ -20,10 +22,10 @@ def sweep(
     workers: int | None = None,
     device: str = "cpu",
     retries: int = 3,
-    retry_failed: Annotated[bool, Parameter(negative="")] = False,
+    retry_failed: Flag = False,
     seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Run all trials of a specification that have no result yet.
 
@@ -36,7 +38,8 @@ def sweep(
         specification: a TOML file.
         out: directory of the sweep; it can be left out of a dry run.
         engine: `local`, `dask` (a cluster on this machine) or `dask:ADDRESS` (a scheduler).
-        workers: trials at once; the cores of this machine, or the scheduler's threads.
+        workers: how many trials run at once; by default as many as this machine has cores, or the
+            scheduler threads.
         device: `cpu` or `cuda`; with dask, every trial then asks for one unit of `GPU`.
         retries: further attempts of a trial that fails or kills its worker.
         retry_failed: run failed and quarantined trials again.
@@ -83,7 +86,6 @@ def _print_plan(pending: "list[Planned]", cost: "Estimate", json: bool) -> None:
     from ..presentation.sweep import plan_lines, plan_rows
 
     if json:
-        found = {"trials": plan_rows(pending), "seconds": cost.seconds}
-        print(jsonlib.dumps(found))
-        return
-    print("\n".join(plan_lines(pending, cost)))
+        print(jsonlib.dumps({"trials": plan_rows(pending), "seconds": cost.seconds}))
+    else:
+        print("\n".join(plan_lines(pending, cost)))
