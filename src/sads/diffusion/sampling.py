@@ -161,6 +161,6 @@ def write_samples(
             header = {"descr": "<f4", "fortran_order": False, "shape": (count, *shape)}
             write_array_header_1_0(file, header)
             for chunk in chunks:
-                file.write(np.ascontiguousarray(chunk.numpy(), dtype="<f4").data)
+                file.write(np.ascontiguousarray(chunk, dtype="<f4").data)
 
     atomic_write(path, write)
