@@ -38,7 +38,7 @@ def report(
         force: replace an existing file.
         json: print the result as one JSON object.
     """
-    from ..networks.adapters import sentences_of
+    from ..presentation import assumptions
     from ..report.build import build_report, check_output, write_report
     from .progress import waiting
 
@@ -58,5 +58,5 @@ def report(
         written = {"out": str(out), "bytes": out.stat().st_size, "sentences": built.sentences}
         print(jsonlib.dumps(written | {"assumptions": taken}))
         return
-    lines = [*sentences_of(list(built.assumptions.items())), *built.sentences]
+    lines = [*assumptions.sentences(list(built.assumptions.items())), *built.sentences]
     print("\n".join([*lines, f"Written to {out.resolve()}. Open it in a browser."]))

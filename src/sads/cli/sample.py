@@ -43,6 +43,7 @@ def sample(
     from .. import api
     from ..devices import keep_freed_memory
     from ..diffusion import read_training, write_samples
+    from ..presentation.assumptions import sentence
     from ..storage.files import refuse_existing
     from .progress import steps_bar
 
@@ -77,7 +78,7 @@ def sample(
         result |= {"unfinished": header.unfinished, "iterations": header.step}
         print(jsonlib.dumps(result | {"of": header.settings.iterations}))
         return
-    print(trained.assumptions.sentence())
+    print(sentence(trained.assumptions))
     print(
         f"{count:,} samples in {seconds:.1f} s, saved in {out}.\n"
         f"Look: sads data npy:{out} --png samples.png"

@@ -57,6 +57,7 @@ def train(
     """
     from .. import api
     from ..devices import keep_freed_memory
+    from ..presentation.assumptions import sentence
     from .progress import steps_bar
 
     keep_freed_memory()
@@ -97,7 +98,7 @@ def train(
         }
         print(jsonlib.dumps(summary))
         return
-    print(trained.assumptions.sentence())
+    print(sentence(trained.assumptions))
     print(
         f"{network} trained on {data}: {len(trained.losses):,} steps in {trained.seconds:.1f} s, "
         f"mean loss of the last tenth {tail:.4f}."
