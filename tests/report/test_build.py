@@ -195,7 +195,9 @@ def test_a_foreign_network_is_examined(tmp_path):
 
 
 def test_what_was_measured_is_told_as_sentences(unet):
-    (said,) = re.findall(r"proved for linear networks only. (.*?)</p>", build_report([unet]).html)
+    html = build_report([unet]).html
+    (said,) = re.findall(r"proved for linear networks only.</p>\s*<ul>(.*?)</ul>", html)
+    assert said.startswith("<li>Measured on 8x8 digits")
     assert "What to expect" not in said
     assert "--kind" not in said  # an option of another command
 

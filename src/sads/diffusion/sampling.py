@@ -151,7 +151,7 @@ class _Noise:
 
 
 def write_samples(
-    path: Path, chunks: Iterator[Float[Tensor, "n ..."]], shape: tuple[int, ...], count: int
+    path: Path, chunks: Iterator[Float[np.ndarray, "n ..."]], shape: tuple[int, ...], count: int
 ) -> None:
     """Write chunks into a `.npy` file as they come; the file appears when it is whole."""
 

@@ -158,10 +158,10 @@ def _rotate(subject: Subject, alignment: Alignment) -> Action:
     )
 
 
-def held(*, several: bool) -> str:
+def held(*, several: bool) -> list[str]:
     """How well such predictions have held where it was measured."""
     order = "The order between architectures is another matter: see below."
-    return " ".join([*measured_sentences(), *([order] if several else [])])
+    return [*measured_sentences(), order] if several else measured_sentences()
 
 
 def differs(main: Geometry, level: Geometry) -> str:
