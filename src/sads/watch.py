@@ -1,7 +1,6 @@
 """How a geometry, a training or a sweep stands, read from its directory without touching it."""
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from .errors import ArtefactError, SadsError
 from .presentation.numbers import span
 from .presentation.sweep import named
-from .sweep.store.database import DONE, FAILED, PENDING, QUARANTINED, read_rows
+from .sweep.store.database import read_rows
 from .sweep.store.layout import Layout
+from .sweep.store.rows import DONE, FAILED, QUARANTINED, TIMINGS
 
 if TYPE_CHECKING:
     from .diffusion import Header
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GEOMETRY, TRAINING = "geometry.safetensors", "training.safetensors"
 DEPTH = 4  # levels of folders that are looked through for runs
 LARGEST = 1024  # rows of a factor whose error is computed at every look
-SHOWN = 6
+SHOWN, LATEST = 6, 3  # trials that are named
 
 
 @dataclass(frozen=True)
@@ -191,28 +191,30 @@ def _training(place: Path) -> Standing:
 
 def _sweep(place: Path) -> Standing:
     _, trials = read_rows(place)
-    counts = Counter(row["status"] for row in trials)
-    running, finished = held(place / ".lock"), not counts[PENDING]
     done = [row for row in trials if row["status"] == DONE]
+    problems = [row for row in trials if row["status"] in (FAILED, QUARANTINED)]
+    pending = len(trials) - len(done) - len(problems)
+    running, finished = held(place / ".lock"), not pending
     rows = [
         ("state", _state(finished, running)),
-        ("done", f"{counts[DONE]:,} of {len(trials):,}"),
-        ("failed", f"{_failed(counts):,}"),
+        ("done", f"{len(done):,} of {len(trials):,}"),
+        ("failed", f"{len(problems):,}"),
     ]
     if done:
-        seconds = [_seconds(row) for row in done]
-        rows.append(("a trial takes", span(sum(seconds) / len(seconds))))
-    left = _seconds_left(done, counts[PENDING])
-    if left is not None and not finished:
+        seconds = sum(row[name] or 0.0 for row in done for name in TIMINGS)
+        rows.append(("a trial takes", span(seconds / len(done))))
+    left = None if finished else _seconds_left(done, pending)
+    if left is not None:
         rows.append(("time left", f"about {span(left)} at the pace so far"))
-    busy = {path.name for path in (place / "work").glob("*")} if not finished else set()
+    busy = set() if finished else {path.name for path in (place / "work").glob("*")}
+    latest = sorted(done, key=lambda row: row["finished"] or "", reverse=True)[:LATEST]
     rows += [("under way", named(row)) for row in trials if row["id"] in busy][:SHOWN]
-    rows += [("last done", f"{named(row)}: SW2 {row['sw2']:.3g}") for row in _latest(done)]
-    problems = [row for row in trials if row["status"] in (FAILED, QUARANTINED)]
+    rows += [("last done", f"{named(row)}: SW2 {row['sw2']:.3g}") for row in latest]
     rows += [(row["status"], f"{named(row)}: {row['error']}") for row in problems[:SHOWN]]
-    numbers = {"done": counts[DONE], "of": len(trials), "failed": _failed(counts)}
-    numbers |= {"seconds_left": None if finished else left}
-    return Standing(f"sweep in {place}", tuple(rows), finished, running, numbers)
+    numbers = {"done": len(done), "of": len(trials), "failed": len(problems)}
+    return Standing(
+        f"sweep in {place}", tuple(rows), finished, running, numbers | {"seconds_left": left}
+    )
 
 
 def _state(finished: bool, running: bool | None) -> str:
@@ -221,19 +223,6 @@ def _state(finished: bool, running: bool | None) -> str:
     if running is None:
         return "not finished; whether it runs cannot be told here"
     return "running" if running else "stopped; the same command goes on"
-
-
-def _failed(counts: Counter[str]) -> int:
-    return counts[FAILED] + counts[QUARANTINED]
-
-
-def _seconds(row: dict[str, Any]) -> float:
-    parts = ("train_seconds", "sample_seconds", "distance_seconds")
-    return sum(row[name] or 0.0 for name in parts)
-
-
-def _latest(done: Sequence[dict[str, Any]], most: int = 3) -> list[dict[str, Any]]:
-    return sorted(done, key=lambda row: row["finished"] or "", reverse=True)[:most]
 
 
 def _seconds_left(done: Sequence[dict[str, Any]], pending: int) -> float | None:
