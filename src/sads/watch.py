@@ -47,7 +47,7 @@ class Standing:
 
 
 def look(directory: str | Path) -> Standing:
-    """How the geometry, the training or the sweep in a directory, or all in a folder, stand now.
+    """Tell how far the geometry, training or sweep in a directory is, or all those in a folder.
 
     Raises:
         ArtefactError: if there is none.
@@ -78,7 +78,7 @@ def _readable(place: Path) -> list[Standing]:
 
 
 def _below(place: Path, depth: int) -> list[Path]:
-    """Directories below one, but not those inside a run."""
+    """All directories below a place, except those inside a run."""
     try:
         children = sorted(child for child in place.iterdir() if child.is_dir())
     except OSError:
@@ -226,7 +226,10 @@ def _state(finished: bool, running: bool | None) -> str:
 
 
 def _seconds_left(done: Sequence[dict[str, Any]], pending: int) -> float | None:
-    """From the times at which trials were finished; None for fewer than three."""
+    """The time that pending trials will take at the pace of the finished ones.
+
+    None if fewer than three are finished.
+    """
     times = sorted(datetime.fromisoformat(r["finished"]).timestamp() for r in done if r["finished"])
     if len(times) < 3:
         return None

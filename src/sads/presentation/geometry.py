@@ -67,7 +67,7 @@ def _vetoed(geometry: Geometry) -> list[str]:
 
 
 def title(geometry: Geometry) -> str:
-    """One short line."""
+    """A title for plots."""
     if geometry.exact:
         return f"{geometry.plan.network}: exact geometry"
     error = geometry.whitened_error

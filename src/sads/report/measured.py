@@ -59,7 +59,7 @@ class SweepReading:
 
 
 def read_sweep(directory: Path) -> SweepReading:
-    """Read a sweep, also while it runs.
+    """Read a sweep, finished or still running.
 
     Raises:
         ArtefactError: if there is none.
@@ -117,7 +117,7 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
 
 
 def _order(item: tuple[tuple, list[Row]]) -> tuple:
-    """Of one network and data, the identity first, stored rotations last."""
+    """A key that sorts by network and data, then the identity first, stored rotations last."""
     network, data, rotation, rank, protocol = item[0]
     known = ROTATIONS.index(rotation) if rotation in ROTATIONS else len(ROTATIONS)
     return network, data, protocol, known, rotation, rank or 0

@@ -93,5 +93,5 @@ def _numbers(values: np.ndarray) -> list[float]:
 
 
 def _number(value: float) -> float:
-    """With as many digits as a reader can use."""
+    """A number with no more digits than a reader can use, to keep the file small."""
     return float(f"{float(value):.{DIGITS}g}")

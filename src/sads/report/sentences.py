@@ -165,7 +165,7 @@ def held(*, several: bool) -> list[str]:
 
 
 def differs(main: Geometry, level: Geometry) -> str:
-    """Whether a level's geometry is the whole's, but for a common factor, in a few words."""
+    """Whether the geometry of one noise level differs from the main one beyond a common factor."""
     if max(main.structure.rows, level.structure.rows) > LARGEST:
         return f"not compared: more than {LARGEST:,} directions"
     comparison = compare(main, level, ignore_scale=True)

@@ -25,7 +25,7 @@ class Named:
 
     @property
     def label(self) -> str:
-        """How it is called in plots: its network, and what is not the default."""
+        """Its name in plots: the network, with a probe and timesteps that are not the default."""
         plan, (first, end) = self.geometry.plan, self.timesteps
         probe = "" if plan.probe == "zero" else f", probe {plan.probe}"
         level = "" if (first, end) == (0, plan.steps) else f", timesteps {first} to {end - 1}"
@@ -65,7 +65,7 @@ class Subject:
 
 
 def by_network(geometries: Sequence[Named]) -> list[Subject]:
-    """Geometries that differ in timesteps alone, together; in the order they are given."""
+    """Put geometries that differ in timesteps alone together; keep the order of the others."""
     groups: dict[tuple, list[Named]] = {}
     for named in geometries:
         plan = named.geometry.plan
