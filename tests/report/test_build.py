@@ -245,7 +245,7 @@ def test_an_existing_file_is_kept(tmp_path, unet):
     path = tmp_path / "report.html"
     path.write_text("mine")
     report = build_report([unet])
-    with pytest.raises(sads.InputError, match="--force"):
+    with pytest.raises(sads.InputError, match="force=True"):
         write_report(report, path)
     assert path.read_text() == "mine"
     write_report(report, path, force=True)

@@ -27,11 +27,9 @@ def doctor(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..doctor import NETWORKS
     from ..presentation.doctor import sentences
     from .progress import waiting
 
     with waiting(f"examining {network}") as tell:
-        count = NETWORKS if networks is None else networks
-        diagnosis = api.diagnose(network, shape=shape, networks=count, seed=seed, on_stage=tell)
+        diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
     print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis)))

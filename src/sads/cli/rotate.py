@@ -35,7 +35,7 @@ def rotate(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..alignment import ROTATION_FILE, save_rotation
+    from ..alignment import ROTATION_FILE
     from ..diffusion import FILE as TRAINING
     from ..errors import InputError
     from ..geometry import load_geometry
@@ -51,7 +51,7 @@ def rotate(
     with waiting(f"rotating {data}"):
         geometry = load_geometry(directory)
         rotation = api.rotate(geometry, data, kind, rank=rank, seed=seed)
-        save_rotation(rotation, out)
+        rotation.save(out)
     if json:
         taken = provenance(geometry.plan)["assumptions"]
         print(jsonlib.dumps(rotation_summary(rotation) | {"assumptions": taken}))

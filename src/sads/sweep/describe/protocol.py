@@ -33,6 +33,10 @@ class Protocol(BaseModel):
             10,000 of synthetic data.
         projections: random directions of the distances; None for 64 D.
         weight_decay: of the optimiser, decoupled from the gradient; the paper has none.
+
+    >>> import sads
+    >>> sads.Protocol(iterations=500, samples=1_000).steps
+    1000
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

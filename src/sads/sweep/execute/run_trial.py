@@ -230,8 +230,8 @@ def _last_tenth(losses: Float[np.ndarray, " steps"]) -> float:
 
 
 def _train(trial: Trial, out: Path, device: str) -> "Trained":
-    from ...alignment import rotation_for
     from ...diffusion import settings_for, train
+    from ...specs.rotations import rotation_for
 
     family, protocol = family_of(trial), trial.protocol
     data = dataset(trial, family.shape, "train", protocol.train)
