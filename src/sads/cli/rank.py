@@ -22,7 +22,7 @@ def rank(
 
     Args:
         networks: two or more, as `sads geometry` takes them, of one shape.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         shape: shape of one sample, CxHxW, for all networks; presets have their own.
         probe: where the geometries are looked at, see `sads geometry --help`.
         tolerance: whitened error of each geometry, 0.02 unless given.
@@ -46,7 +46,4 @@ def rank(
             zero_output=zero_output,
             on_progress=report,
         )
-    if json:
-        print(jsonlib.dumps(summary(ranking)))
-        return
-    print("\n".join(sentences(ranking)))
+    print(jsonlib.dumps(summary(ranking)) if json else "\n".join(sentences(ranking)))

@@ -1,4 +1,4 @@
-"""`sads results`: what a sweep has measured, also while it runs."""
+"""`sads results`: the results of a sweep, finished or still running."""
 
 import json as jsonlib
 from pathlib import Path

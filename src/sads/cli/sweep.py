@@ -38,7 +38,8 @@ def sweep(
         specification: a TOML file.
         out: directory of the sweep; it can be left out of a dry run.
         engine: `local`, `dask` (a cluster on this machine) or `dask:ADDRESS` (a scheduler).
-        workers: trials at once; the cores of this machine, or the scheduler's threads.
+        workers: how many trials run at once; by default as many as this machine has cores, or the
+            scheduler threads.
         device: `cpu` or `cuda`; with dask, every trial then asks for one unit of `GPU`.
         retries: further attempts of a trial that fails or kills its worker.
         retry_failed: run failed and quarantined trials again.
@@ -85,7 +86,6 @@ def _print_plan(pending: "list[Planned]", cost: "Estimate", json: bool) -> None:
     from ..presentation.sweep import plan_lines, plan_rows
 
     if json:
-        planned = {"trials": plan_rows(pending), "seconds": cost.seconds}
-        print(jsonlib.dumps(planned))
-        return
-    print("\n".join(plan_lines(pending, cost)))
+        print(jsonlib.dumps({"trials": plan_rows(pending), "seconds": cost.seconds}))
+    else:
+        print("\n".join(plan_lines(pending, cost)))

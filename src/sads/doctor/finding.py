@@ -1,4 +1,4 @@
-"""One thing that is told about an architecture."""
+"""What the doctor has to say about an architecture."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding.
+    """One thing that the doctor has to say.
 
     Attributes:
         code: its name, the same for all networks.

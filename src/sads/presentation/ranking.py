@@ -3,9 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from ..networks.adapters import sentences_of
 from ..ranking.ranking import TOLD_APART, Ranking
 from ..ranking.validity import SIGNIFICANT, VALIDITY
+from . import assumptions
 from .numbers import sizes
 from .tables import text_table
 
@@ -44,7 +44,7 @@ def summary(ranking: Ranking) -> dict[str, Any]:
 def sentences(ranking: Ranking) -> list[str]:
     """The table, ties by name, and how far the score can be trusted."""
     lines = [
-        *sentences_of([(entry.network, entry.assumptions) for entry in ranking.entries]),
+        *assumptions.sentences([(entry.network, entry.assumptions) for entry in ranking.entries]),
         f"{ranking.data}: {ranking.count:,} samples of {sizes(ranking.shape)}. Score {SCORE}: 1 is "
         "isotropic, lower is predicted to do better.",
         *_table(ranking),

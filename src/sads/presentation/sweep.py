@@ -70,7 +70,7 @@ def _problems(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draws_sentence(rows: Sequence[Row]) -> list[str]:
-    """On which versions of the random draws results rest, if not on this one's alone."""
+    """Which versions of the random draws made the results, unless all are of this version."""
     counts = Counter(row["draws"] for row in rows if row["status"] == DONE)
     if counts.keys() <= {DRAWS}:
         return []
@@ -120,7 +120,7 @@ def _order(members: Sequence[Row]) -> tuple[Any, ...]:
 
 
 def _natural(words: str) -> list[Any]:
-    """So that rank-one:dct:9 comes before rank-one:dct:10."""
+    """A key that sorts rank-one:dct:9 before rank-one:dct:10."""
     return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", words)]
 
 
