@@ -31,7 +31,7 @@ def data(
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
-    from ..data.summary import sentences, summary
+    from ..presentation.data import sentences, summary
     from ..specs import parse_shape
     from ..specs.sources import as_dataset
     from ..storage.files import refuse_existing

@@ -29,8 +29,8 @@ from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
 from ..path import Schedule
+from ..statistics.sign_flips import judged, linear, quadratic, u_statistic
 from .log_ratios import LogRatios, flipped, interval
-from .sign_flips import judged, linear, quadratic, u_statistic
 from .whitened_difference import NOISELESS, WhitenedDifference
 
 ROUNDING = 1e-9  # differences below this fraction of the largest eigenvalue are rounding

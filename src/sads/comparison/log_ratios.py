@@ -25,8 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..directions.symmetry import sign_patterns
-from .sign_flips import linear
+from ..statistics.sign_flips import linear, sign_patterns
 from .whitened_difference import WhitenedDifference
 
 NOTHING = 1e-9  # a geometry has nothing in a band where it has less than this of the mean

@@ -18,11 +18,11 @@ from ..data import band_directions
 from ..draws import DRAWS
 from ..geometry import load_geometry
 from ..specs import DataSpec
-from ..statistics.means import mean_and_error
+from ..statistics.means import mean_and_error, mean_interval, paired_differences
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, planned, run_parts, samples_of
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding, positive
 
 TITLE = "spheres in the first and the last directions"
 PARTS: tuple[str, ...] = ()
@@ -135,8 +135,7 @@ def by_seed(rows: Rows, place: str) -> dict[int, float]:
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """The sphere in the smallest eigenvalue's band is modelled better."""
     last, first = by_seed(rows, "last"), by_seed(rows, "first")
-    gaps = [first[seed] - last[seed] for seed in sorted(first.keys() & last.keys())]
-    value, interval = mean_interval(gaps)
+    value, interval = mean_interval(paired_differences(first, last))
     return (
         Finding(
             "a sphere in the last directions is modelled better than one in the first",

@@ -22,11 +22,13 @@ from matplotlib.ticker import MaxNLocator
 from ..data import BASES, centred
 from ..randomness import stream
 from ..specs import DataSpec
-from ..sweep.correlation import LEAST_BANDS, bootstrapped
+from ..statistics.ranks import bootstrapped, rank_correlation
+from ..statistics.resampling import bootstrap_difference, percentiles
+from ..sweep.correlation import LEAST_BANDS
 from .data import Data, Request, Rows
 from .style import PAGE, sheet
 from .trials import planned, run_parts
-from .verdict import Finding, percentiles, positive, rank_correlation
+from .verdict import Finding, positive
 
 TITLE = "MSW2 over the elements of five bases"
 PARTS = BASES
@@ -215,15 +217,5 @@ def _difference(
     if worse.shape[1] < 2:
         return Finding(claim, statistic, whole, None, None)
     generator = stream(0, "a difference of two sets of elements")
-
-    def drawn(values: np.ndarray, seeds: np.ndarray) -> float:
-        return (
-            values[:, seeds].mean(axis=1)[generator.integers(len(values), size=len(values))].mean()
-        )
-
-    draws = []
-    for _ in range(RESAMPLES):
-        seeds = generator.integers(worse.shape[1], size=worse.shape[1])
-        draws.append(drawn(worse, seeds) - drawn(better, seeds))
-    interval = percentiles(np.array(draws))
+    interval = bootstrap_difference(worse, better, RESAMPLES, generator)
     return Finding(claim, statistic, whole, interval, positive(interval))

@@ -22,9 +22,10 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ..specs.sources import as_family
+from ..statistics.means import mean_interval
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding, positive
 
 TITLE = "impulse responses, nearest against area resampling"
 PARTS: tuple[str, ...] = ()

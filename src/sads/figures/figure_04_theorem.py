@@ -25,9 +25,10 @@ from matplotlib.figure import Figure
 
 from ..networks.linear import Linear
 from ..randomness import stream
+from ..statistics.means import mean_interval
 from .data import Data, Request, Rows
 from .style import CYCLE, PAGE, sheet
-from .verdict import Finding, mean_interval
+from .verdict import Finding
 
 TITLE = "theorem 1 in five dimensions"
 PARTS: tuple[str, ...] = ()

@@ -18,12 +18,12 @@ from ..errors import InputError
 from ..geometry import load_geometry
 from ..presentation.plots.directions import dft_energy, pictured, shown_indices
 from ..specs import DataSpec
-from ..statistics.means import mean_and_error
+from ..statistics.means import mean_and_error, mean_interval
 from ..sweep.correlation import correlate
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet, show
 from .trials import geometry_directory, planned, run_parts
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding, positive
 
 TITLE = "MSW2 along the eigenvectors of the geometry"
 POWERLESS = ("smoke",)

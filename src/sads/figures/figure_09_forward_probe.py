@@ -24,9 +24,11 @@ from ..data import read_digits
 from ..geometry import Forward, estimate_geometry
 from ..presentation.plots.directions import dft_energy
 from ..specs.sources import as_family
+from ..statistics.means import mean_interval
+from ..statistics.ranks import rank_correlation
 from .data import Data, Request, Rows
 from .style import PAGE, sheet, show
-from .verdict import Finding, mean_interval, positive, rank_correlation
+from .verdict import Finding, positive
 
 TITLE = "geometry probed along the forward process of an image"
 PARTS: tuple[str, ...] = ()

@@ -27,9 +27,10 @@ from ..directions import similarity_baseline, windowed_similarity
 from ..geometry import Point, estimate_geometry
 from ..randomness import stream
 from ..specs.sources import as_family
+from ..statistics.resampling import jackknife
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, PAGE, sheet
-from .verdict import Finding, Interval, mean_interval, positive
+from .verdict import Finding, positive
 
 TITLE = "similarity of eigenvectors across random point probes"
 PARTS = ("iddpm-16", "dit-2")
@@ -163,14 +164,3 @@ def _finding(rows: Rows, name: str, count: int) -> Finding:
         interval,
         positive(interval and (interval[0] - HIGH, interval[1] - HIGH)),
     )
-
-
-def jackknife(pairs: Mapping[tuple[int, int], float]) -> tuple[float, Interval | None]:
-    """The mean over pairs of units, and its 95 % interval from leaving out one unit at a time."""
-    units = sorted({unit for pair in pairs for unit in pair})
-    mean = float(np.mean(list(pairs.values())))
-    if len(units) < 3:  # one pair has no spread
-        return mean, None
-    without = [np.mean([v for pair, v in pairs.items() if unit not in pair]) for unit in units]
-    pseudo = [len(units) * mean - (len(units) - 1) * float(other) for other in without]
-    return mean, mean_interval(pseudo)[1]

@@ -39,11 +39,13 @@ from ..geometry import load_geometry
 from ..networks import ScoreFamily
 from ..randomness import stream
 from ..specs.sources import as_family
+from ..statistics.ranks import rank_correlation
+from ..statistics.resampling import bootstrap_interval
 from ..storage.files import checksum
 from .data import Data, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, remembered
-from .verdict import Finding, bootstrap_interval, positive, rank_correlation
+from .verdict import Finding, positive
 
 TITLE = "geometry through training and the order of learning"
 PARTS: tuple[str, ...] = ()

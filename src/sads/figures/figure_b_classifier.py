@@ -34,12 +34,14 @@ from ..randomness import stream, torch_stream
 from ..specs import DataSpec
 from ..specs.sources import as_family
 from ..statistics.means import mean_and_error
+from ..statistics.ranks import bootstrapped, rank_correlation
+from ..statistics.resampling import percentiles
 from ..storage.files import checksum
-from ..sweep.correlation import LEAST_BANDS, bootstrapped
+from ..sweep.correlation import LEAST_BANDS
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
 from .trials import geometry_directory, planned, remembered, run_parts
-from .verdict import Finding, percentiles, positive, rank_correlation
+from .verdict import Finding, positive
 
 TITLE = "one backbone as classifier and as score network"
 PARTS: tuple[str, ...] = ()

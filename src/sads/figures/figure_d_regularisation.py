@@ -21,11 +21,11 @@ from matplotlib.figure import Figure
 
 from ..presentation.plots.directions import shown_indices
 from ..specs import DataSpec, parse_shape
-from ..statistics.means import mean_and_error
+from ..statistics.means import mean_and_error, mean_interval
 from .data import Data, Request, Rows
 from .style import CYCLE, PAGE, sheet
 from .trials import geometry_directory, planned, run_parts
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding, positive
 
 TITLE = "training-set size and weight decay against the order of directions"
 PARTS: tuple[str, ...] = ()

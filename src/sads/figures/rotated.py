@@ -22,12 +22,13 @@ from ..alignment import align, geometry_of
 from ..errors import ArtefactError, InputError
 from ..specs import DataSpec
 from ..specs.sources import as_dataset
+from ..statistics.means import mean_interval, paired_differences
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification
 from .data import Data, Request, Rows
 from .trials import geometry_directory, planned, run_parts, samples_of
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding, positive
 
 FOLDER = "rotations"
 ROTATIONS = ("min", "identity", "max")
@@ -260,8 +261,7 @@ def lowest_is_best(rows: Rows, metric: str) -> tuple[Finding, ...]:
         least = means(rows, part, "min", metric)
         for rotation in ("identity", "max"):
             other = means(rows, part, rotation, metric)
-            gaps = [other[seed] - least[seed] for seed in sorted(other.keys() & least.keys())]
-            value, interval = mean_interval(gaps)
+            value, interval = mean_interval(paired_differences(other, least))
             other_name = "data as they are" if rotation == "identity" else "the largest"
             found.append(
                 Finding(

@@ -16,6 +16,7 @@ from ..draws import DRAWS
 from ..errors import ArtefactError, SadsError
 from ..execution.engines import make_engine
 from ..geometry import estimate_geometry
+from ..presentation.numbers import span
 from ..specs.sources import as_family
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
@@ -23,7 +24,6 @@ from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
 from ..sweep.store.database import DONE, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import span
 from .data import Request
 
 

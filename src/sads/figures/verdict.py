@@ -5,20 +5,12 @@ interval is below, and is undecided in between. What a scale has no power for is
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
-from scipy import stats
-
 from ..draws import DRAWS
-from ..randomness import stream
-from ..sweep.correlation import coefficients
-
-Interval = tuple[float, float]
-CONFIDENCE = 0.95
+from ..statistics.means import Interval
 
 
 @dataclass(frozen=True)
@@ -111,45 +103,3 @@ def positive(interval: Interval | None) -> bool | None:
     if interval[0] > 0:
         return True
     return False if interval[1] < 0 else None
-
-
-def mean_interval(values: Sequence[float]) -> tuple[float | None, Interval | None]:
-    """Mean and 95 % Student interval; no interval for fewer than two values."""
-    if not len(values):
-        return None, None
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return mean, None
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
-    return mean, (mean - half, mean + half)
-
-
-def rank_correlation(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
-    """Spearman's; NaN where one of both is constant.
-
-    >>> rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 9.0]))
-    1.0
-    """
-    return float(coefficients(np.asarray(x, float), np.asarray(y, float))[0])
-
-
-def bootstrap_interval(
-    count: int,
-    statistic: Callable[[np.ndarray], float],
-    *,
-    resamples: int = 2_000,
-    seed: int = 0,
-) -> Interval:
-    """95 % percentile interval of a statistic of `count` units, drawn with replacement."""
-    generator = stream(seed, "an interval over units")
-    draws: Float[np.ndarray, " n"] = np.array(
-        [statistic(generator.integers(count, size=count)) for _ in range(resamples)]
-    )
-    return percentiles(draws)
-
-
-def percentiles(draws: Float[np.ndarray, " n"]) -> Interval:
-    """The 95 % interval of draws of a bootstrap; those without a value are left out."""
-    low, high = np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)

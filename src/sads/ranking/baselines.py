@@ -41,6 +41,7 @@ from ..networks import ScoreFamily
 from ..networks.family import unseeded_member
 from ..networks.isolation import seeded
 from ..randomness import stream
+from ..statistics.means import mean_and_error
 
 INITIALISATIONS = 4
 INPUTS = 32  # of the Jacobians
@@ -161,4 +162,4 @@ def _mean(values: list[float | None]) -> tuple[float | None, float | None]:
     known = [v for v in values if v is not None]
     if len(known) < len(values):
         return None, None
-    return float(np.mean(known)), float(np.std(known, ddof=1) / math.sqrt(len(known)))
+    return mean_and_error(known)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArtefactError, InputError
+from ..presentation.sweep import correlation_sentence, sentences
 from ..specs import DataSpec
 from ..specs.digests import geometry_digest
 from ..statistics.means import mean_and_error
 from ..sweep.correlation import correlate
 from ..sweep.store.database import DONE, PENDING, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import correlation_sentence, sentences
 from .levels import Named
 from .pictures import samples_picture
 

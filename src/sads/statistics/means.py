@@ -1,9 +1,16 @@
-"""Means over seeds, with standard errors; pairs of equal seeds."""
+"""Means over seeds, with standard errors and Student's intervals; pairs of equal seeds."""
 
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from scipy.special import stdtrit
+
 from ..errors import InputError
+
+CONFIDENCE = 0.95  # of every interval in this package
+
+Interval = tuple[float, float]
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
@@ -19,11 +26,36 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
     return mean, math.sqrt(squares / (len(values) - 1) / len(values))
 
 
+def mean_interval(values: Sequence[float]) -> tuple[float | None, Interval | None]:
+    """Mean and 95 % Student interval, mean -+ t_{n-1} s / sqrt(n); none for fewer than two values.
+
+    >>> mean_interval([2.0])
+    (2.0, None)
+    """
+    if not len(values):
+        return None, None
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, None
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * error
+    return mean, (mean - half, mean + half)
+
+
+def paired_differences(first: Mapping[int, float], second: Mapping[int, float]) -> list[float]:
+    """First minus second for each seed that both have, in the order of the seeds.
+
+    >>> paired_differences({0: 5.0, 1: 7.0}, {1: 4.0, 2: 9.0})
+    [3.0]
+    """
+    return [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
+
+
 def paired_difference(
     first: Mapping[int, float], second: Mapping[int, float]
 ) -> tuple[float, float | None]:
     """Mean and standard error of first minus second over the seeds that both have."""
-    common = sorted(first.keys() & second.keys())
-    if not common:
+    differences = paired_differences(first, second)
+    if not differences:
         raise InputError("there is no seed that both have: nothing can be paired")
-    return mean_and_error([first[seed] - second[seed] for seed in common])
+    return mean_and_error(differences)

@@ -152,7 +152,7 @@ def _numbers(places: Any, count: Any) -> Any:
 
 def _size(grid: Grid, network: NetworkSpec) -> int:
     """D, which `all` indices need."""
-    return math.prod(network.family(grid.shape and parse_shape(grid.shape)).shape)
+    return math.prod(network.family(parse_shape(grid.shape) if grid.shape else None).shape)
 
 
 def _bands(geometry: str | None) -> int:
