@@ -23,6 +23,7 @@ PASSING = (
     "train_seconds",
     "sample_seconds",
     "distance_seconds",
+    "risk_seconds",
     "host",
     "finished",
     "attempts",

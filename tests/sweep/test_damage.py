@@ -9,7 +9,7 @@ import pytest
 from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.sweep import read_rows, run_sweep
-from sads.sweep.execute.run_trial import run_job
+from sads.sweep.execute.run_job import run_job
 from sads.sweep.store.database import Store
 from sads.sweep.store.layout import Layout, read_published
 from sads.sweep.store.outcome import read_result

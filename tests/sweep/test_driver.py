@@ -15,7 +15,7 @@ from sads.execution.local import EngineError, WorkerLostError
 from sads.sweep import read_rows, run_sweep
 from sads.sweep.execute import driver
 from sads.sweep.execute.driver import PausedError
-from sads.sweep.execute.run_trial import run_job
+from sads.sweep.execute.run_job import run_job
 from sads.sweep.store.database import Store
 from sads.sweep.store.outcome import Failure, Job, Outcome
 

@@ -20,8 +20,10 @@ from sads.draws import DRAWS
 from sads.specs.sources import as_dataset
 from sads.storage.files import writing
 from sads.sweep import PROTOCOLS, Trial
+from sads.sweep.execute import run_job as run_job_module
 from sads.sweep.execute import run_trial as run
-from sads.sweep.execute.run_trial import KEPT_SAMPLES, run_job
+from sads.sweep.execute.run_job import run_job
+from sads.sweep.execute.run_trial import KEPT_SAMPLES
 from sads.sweep.execute.trial_data import dataset
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import Job, Outcome
@@ -80,7 +82,17 @@ def test_the_result_is_what_the_commands_give(tmp_path):
     expected = sads.distance(Dataset(samples, "x"), fresh, seed=3)
     measured = result.metrics.model_dump()
     assert measured.pop("loss") == pytest.approx(trained.losses[-1:].mean().item())
-    assert measured == expected.to_dict()
+    risk = sads.risk(tmp_path / "train", data=fresh, seed=3)
+    assert measured == expected.to_dict() | {
+        "risk": risk.total,
+        "risk_error": risk.total_error,
+        "risk_along": risk.along,
+        "risk_along_error": risk.along_error,
+        "risk_off": risk.off,
+        "risk_off_error": risk.off_error,
+        "nats": risk.nats,
+        "nats_error": risk.nats_error,
+    }
     assert measured["w2_direction"] is not None
     artefact = load_file(Layout(tmp_path / "sweep").artefact(result.artefact))
     np.testing.assert_array_equal(artefact["samples"], samples[:KEPT_SAMPLES])
@@ -201,7 +213,7 @@ def test_a_real_kill_in_the_middle_of_training(tmp_path):
     asked = job(tmp_path, trial)
     code = (
         "import sys, sads.diffusion.training as t; t.CHECKPOINT_SECONDS = 0.0\n"
-        "from sads.sweep.execute.run_trial import run_job; run_job(sys.stdin.read())"
+        "from sads.sweep.execute.run_job import run_job; run_job(sys.stdin.read())"
     )
     worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, text=True)
     worker.stdin.write(asked.model_dump_json())
@@ -251,7 +263,7 @@ def test_checkpoints_of_other_code_are_not_continued(tmp_path, monkeypatch):
 
 
 def test_a_second_worker_waits_and_finds_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(run_job_module, "WAIT_SECONDS", 0.05)
     asked = job(tmp_path)
     first = outcome(asked).result
     waiting = []

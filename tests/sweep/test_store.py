@@ -138,7 +138,7 @@ def test_killed_while_it_is_made_a_store_is_not_there(tmp_path, plan, monkeypatc
 def test_a_store_of_a_newer_version_is_refused(store, tmp_path):
     store.close()
     with sqlite3.connect(tmp_path / "out" / "sweep.sqlite") as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(ArtefactError, match=r"newer version.*upgrade sads"):
         read_rows(tmp_path / "out")

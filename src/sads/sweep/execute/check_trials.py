@@ -33,6 +33,7 @@ def check_trials(plan: Iterable[Planned]) -> list[Planned]:
             places[data] = place_of(*data)
             if places[data] is None:
                 _check_data(trial, shapes[network])
+        _check_moments(trial)
         rotation = *network, trial.rotation, trial.geometry
         if rotation not in rotations:
             _check_rotation(trial)
@@ -45,6 +46,23 @@ def _check_data(trial: Trial, shape: Shape) -> None:
     """Refuse data that cannot be read."""
     for split in ("train", "held-out"):
         dataset(trial, shape, split, 1 if trial.data.synthetic else None)
+
+
+def _check_moments(trial: Trial) -> None:
+    """Refuse moments at which there is no exact risk to measure."""
+    moments = trial.protocol.moments
+    if not moments:
+        return
+    if not trial.data.synthetic:
+        raise InputError(
+            f"the risk at moments needs data of a known law, {trial.data} is not: leave moments "
+            "out, or use gaussian:moment=DATA, Gaussian data with its second moment"
+        )
+    iterations = trial.protocol.iterations or family_of(trial).training.iterations
+    if moments[-1] > iterations:
+        raise InputError(
+            f"moments are steps of the training, from 1 to {iterations:,}, got {moments[-1]:,}"
+        )
 
 
 def _check_rotation(trial: Trial) -> None:

@@ -27,7 +27,7 @@ from ..store.database import Store
 from ..store.layout import settle
 from ..store.outcome import Job, Outcome, TrialResult
 from ..store.rows import DONE, FAILED, PENDING, QUARANTINED
-from .run_trial import run_job
+from .run_job import run_job
 
 TICK_SECONDS = 0.2
 RETRIES = 3
