@@ -25,6 +25,7 @@ from .networks import ScoreFamily
 from .path import Schedule
 from .randomness import Random
 from .ranking import Ranking, check_families, rank_families
+from .specs.rotations import rotation_for
 from .specs.sources import (
     Data,
     Network,
@@ -177,7 +178,7 @@ def diagnose(
     source: Network,
     *,
     shape: Shape | None = None,
-    networks: int = _doctor.NETWORKS,
+    networks: int | None = None,
     seed: int = 0,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
@@ -188,7 +189,7 @@ def diagnose(
     Args:
         source: what `network` takes.
         shape: shape of one sample, as in `network`.
-        networks: untrained networks behind each of the two geometries that are looked at.
+        networks: untrained networks behind each of the two geometries; 768 unless given.
         seed: of all random draws.
         prediction: as in `network`.
         schedule: as in `network`.
@@ -199,7 +200,8 @@ def diagnose(
     'cnn'
     """
     family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
-    return _doctor.diagnose(family, networks=networks, seed=seed, on_stage=on_stage)
+    count = _doctor.NETWORKS if networks is None else networks
+    return _doctor.diagnose(family, networks=count, seed=seed, on_stage=on_stage)
 
 
 def train(
@@ -270,9 +272,7 @@ def train(
         compile=compile,
         bfloat16=bfloat16,
     )
-    turn = _alignment.rotation_for(
-        family, dataset, rotation, geometry=geometry, rank=rank, seed=settings.seed
-    )
+    turn = rotation_for(family, dataset, rotation, geometry=geometry, rank=rank, seed=settings.seed)
     return _diffusion.train(
         family,
         dataset.samples,
@@ -531,6 +531,7 @@ def rank(
     seed: int = 0,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
+    zero_output: str = "explain",
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Ranking:
     """Order architectures for a dataset, before any training.
@@ -545,6 +546,7 @@ def rank(
         seed: of all random draws.
         prediction: as in `network`, for all of them.
         schedule: likewise.
+        zero_output: as in `estimate_geometry`.
         on_progress: called with a network's name and the progress of its geometry.
 
     >>> import sads
@@ -563,6 +565,7 @@ def rank(
         as_dataset(data, shape=size, split="train"),
         probe=as_probe(probe, shape=size),
         tolerance=tolerance,
+        zero_output=zero_output,
         seed=seed,
         on_progress=on_progress,
     )

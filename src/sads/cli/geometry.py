@@ -57,28 +57,27 @@ def geometry(
     from ..specs.sources import as_family, as_probe
     from .progress import networks_bar
 
-    family = as_family(network, shape=shape)
-    options = Options(
-        probe=as_probe(probe, shape=family.shape),
-        networks=networks,
-        tolerance=tolerance,
-        estimator=estimator,
-        weighting=weighting,
-        timesteps=None if timesteps is None else parse_timesteps(timesteps),
-        seed=seed,
-        device=device,
-        zero_output=zero_output,
-    )
-    if dry_run:
-        with networks_bar(network):
-            plan = planned_geometry(family, **options)
-        print(jsonlib.dumps(plan_summary(plan)) if json else "\n".join(plan_sentences(plan)))
-        return
     with networks_bar(network) as report:
-        estimate = estimate_geometry(family, **options, out=out, on_progress=report)
-    if json:
-        print(jsonlib.dumps(summary(estimate)))
-        return
-    print("\n".join(sentences(estimate)))
-    if out is not None:
+        family = as_family(network, shape=shape)
+        options = Options(
+            probe=as_probe(probe, shape=family.shape),
+            networks=networks,
+            tolerance=tolerance,
+            estimator=estimator,
+            weighting=weighting,
+            timesteps=None if timesteps is None else parse_timesteps(timesteps),
+            seed=seed,
+            device=device,
+            zero_output=zero_output,
+            out=out,
+            on_progress=report,
+        )
+        if dry_run:
+            plan = planned_geometry(family, **options)
+            said = plan_summary(plan) if json else plan_sentences(plan)
+        else:
+            estimate = estimate_geometry(family, **options)
+            said = summary(estimate) if json else sentences(estimate)
+    print(jsonlib.dumps(said) if json else "\n".join(said))
+    if out is not None and not (json or dry_run):
         print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

@@ -1,7 +1,7 @@
 """`sads rank`: which architecture suits a dataset, before any training."""
 
 import json as jsonlib
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +15,7 @@ def rank(
     probe: str = "zero",
     tolerance: float | None = None,
     seed: Seed = 0,
+    zero_output: Literal["explain", "last", "all"] = "explain",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Order architectures for a dataset by how it lies in their geometries, before any training.
@@ -28,6 +29,8 @@ def rank(
         probe: where the geometries are looked at, see `sads geometry --help`.
         tolerance: whitened error of each geometry, 0.02 unless given.
         seed: of all random draws.
+        zero_output: what to do about networks that output zero at initialisation, see
+            `sads geometry --help`.
         json: print the result as one JSON object.
     """
     from .. import api
@@ -42,6 +45,7 @@ def rank(
             probe=probe,
             tolerance=tolerance,
             seed=seed,
+            zero_output=zero_output,
             on_progress=report,
         )
     if json:

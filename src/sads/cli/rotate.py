@@ -37,7 +37,7 @@ def rotate(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..alignment import ROTATION_FILE, save_rotation
+    from ..alignment import ROTATION_FILE
     from ..diffusion import FILE as TRAINING
     from ..errors import InputError
     from ..geometry import load_geometry
@@ -53,7 +53,7 @@ def rotate(
     with waiting(f"rotating {data}"):
         geometry = load_geometry(directory)
         found = api.rotate(geometry, data, kind, rank=rank, seed=seed)
-        save_rotation(found, out)
+        found.save(out)
     if json:
         taken = provenance(geometry.plan)["assumptions"]
         print(jsonlib.dumps(rotation_summary(found) | {"assumptions": taken}))

@@ -17,6 +17,11 @@ class Finding:
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
+
+    >>> import sads
+    >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
+    >>> finding.severity
+    'note'
     """
 
     code: str

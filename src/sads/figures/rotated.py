@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..alignment import align, geometry_of
+from ..alignment import align
 from ..errors import ArtefactError, InputError
+from ..geometry import load_geometry
 from ..specs import DataSpec
 from ..specs.sources import as_dataset
 from ..statistics.means import mean_interval, paired_differences
@@ -235,7 +236,7 @@ def plan(
         "geometry": geometry,
         "rotations": list(ROTATIONS),
     }
-    known = geometry_of(geometry)
+    known = load_geometry(geometry)
     found = align(known, as_dataset(source, shape=known.shape, split="train"))
     values = {"min": found.alpha_min, "identity": found.alpha, "max": found.alpha_max}
     unit = found.relative / found.alpha

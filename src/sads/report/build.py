@@ -34,6 +34,14 @@ class Report:
         html: the whole file.
         sentences: the three that matter, about the first architecture.
         assumptions: what each network is taken for, by its name.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     report = sads.build_report([directory])
+    >>> len(report.sentences)
+    3
     """
 
     html: str
@@ -65,6 +73,14 @@ def build_report(
 
     Raises:
         SadsError: if a directory holds no artefact, shapes differ or the data do not fit.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     report = sads.build_report([directory])
+    >>> report.html.lower().startswith("<!doctype html>")
+    True
     """
     tell = on_stage or (lambda stage: None)
     found = _load(directories, tell)
@@ -83,7 +99,17 @@ def build_report(
 
 
 def write_report(report: Report, path: str | Path, *, force: bool = False) -> None:
-    """Write the file, whole or not at all; an existing one only if forced."""
+    """Write the file, whole or not at all; an existing one only if forced.
+
+    >>> import sads, tempfile
+    >>> from pathlib import Path
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     sads.write_report(sads.build_report([directory]), f"{directory}/report.html")
+    ...     (Path(directory) / "report.html").is_file()
+    True
+    """
     check_output(path, force=force)
     atomic_write(Path(path), write_bytes(report.html.encode()))
 

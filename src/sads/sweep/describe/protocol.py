@@ -38,6 +38,10 @@ class Protocol(BaseModel):
         projections: random directions of the distances; None for 64 D.
         weight_decay: of the optimiser, decoupled from the gradient; the paper has none.
         moments: training steps, in ascending order, at which the risk is measured besides the end.
+
+    >>> import sads
+    >>> sads.Protocol(iterations=500, samples=1_000).steps
+    1000
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -72,7 +72,22 @@ class Grid(BaseModel):
 
 
 class Specification(BaseModel):
-    """A whole sweep."""
+    """A whole sweep.
+
+    Attributes:
+        protocol: how every trial is trained, sampled and measured: a name, or numbers.
+        seeds: of the trials.
+        keep: what is kept of each trial beside its numbers.
+        grid: the networks, data and rotations, as products of lists.
+
+    >>> import sads
+    >>> grid = {"networks": ["mlp", "cnn"], "shape": "1x4x4", "data": ["rank-one:dct:3"]}
+    >>> sweep = sads.Specification.model_validate(
+    ...     {"protocol": "smoke", "seeds": [0, 1], "grid": [grid]}
+    ... )
+    >>> len(sweep.trials())
+    4
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -35,6 +35,12 @@ class Trial(BaseModel):
         protocol: how it is trained, sampled and measured.
         seed: of the initialisation, the data and all noise.
         draws: version of the random draws; trials that do not say it are of the first.
+
+    >>> import sads
+    >>> protocol = sads.Protocol(iterations=500)
+    >>> trial = sads.Trial(network="iddpm-16", data="rank-one:dct:3", protocol=protocol, seed=0)
+    >>> len(trial.identity())
+    16
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -69,11 +69,12 @@ def _check_rotation(trial: Trial) -> None:
     """Refuse a rotation that is made for another network."""
     if trial.geometry is None and trial.rotation_directory is None:
         return
-    from ...alignment import geometry_of, load_rotation
+    from ...alignment import load_rotation
+    from ...geometry import load_geometry
 
     family = family_of(trial)
     if trial.geometry is not None:
-        plan = geometry_of(trial.geometry).plan
+        plan = load_geometry(trial.geometry).plan
         source, network, fits = trial.geometry, plan.network, plan.is_of(family)
     else:
         origin = load_rotation(trial.rotation).origin

@@ -57,6 +57,17 @@ def run_sweep(
     Raises:
         SadsError: for bad input, a directory in use, another sweep there, or a full disk.
         KeyboardInterrupt: after Ctrl-C; everything finished is recorded.
+
+    >>> import sads, tempfile
+    >>> grid = {"networks": ["mlp"], "shape": "1x4x4", "data": ["rank-one:dct:3"]}
+    >>> sweep = sads.Specification.model_validate(
+    ...     {"protocol": "smoke", "seeds": [0], "grid": [grid]}
+    ... )
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     done = sads.run_sweep(sweep, directory, workers=1)
+    ...     results = sads.load_results(directory)
+    >>> [row["status"] for row in results.rows]
+    ['done']
     """
     if isinstance(engine, str):
         check_engine(engine, workers)

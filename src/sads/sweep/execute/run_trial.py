@@ -93,8 +93,8 @@ def _train(
     trial: Trial, family: "ScoreFamily", data: "Dataset", work: Path, device: str
 ) -> "tuple[Trained, tuple[Moment, ...], float]":
     """The trained network, the risk at each moment on the way, and the seconds that took."""
-    from ...alignment import rotation_for
     from ...diffusion import settings_for, train
+    from ...specs.rotations import rotation_for
 
     protocol = trial.protocol
     settings = settings_for(
