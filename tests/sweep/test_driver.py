@@ -29,7 +29,8 @@ def sweep(tmp_path, monkeypatch):
 
     def run(function=run_job, out="out", engine=None, **options) -> Counter:
         monkeypatch.setattr(driver, "run_job", function)
-        return run_sweep(spec, tmp_path / out, engine=engine or InProcess(), **options)
+        place = engine or InProcess()
+        return run_sweep(spec, tmp_path / out, engine=place, **options).statuses
 
     run.out = tmp_path / "out"
     run.spec = spec
@@ -218,5 +219,5 @@ def test_no_file_may_grow_and_nothing_is_corrupt(tmp_path, size):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "\n" not in str(caught.value)
-    assert run_sweep(spec, tmp_path / "out", engine=InProcess()) == {"done": 24}
+    assert run_sweep(spec, tmp_path / "out", engine=InProcess()).statuses == {"done": 24}
     assert not list((tmp_path / "out").rglob("*.tmp"))

@@ -7,6 +7,7 @@ from ...errors import InputError
 from ...specs import DataSpec, NetworkSpec
 from ..describe.plan import Planned
 from ..describe.position import Place, place_of
+from ..describe.protocol import Protocol
 from ..describe.trial import Trial
 from .trial_data import dataset, family_of
 
@@ -22,6 +23,7 @@ def check_trials(plan: Iterable[Planned]) -> list[Planned]:
     shapes: dict[tuple[NetworkSpec, str | None], Shape] = {}
     places: dict[tuple[DataSpec, Shape], Place | None] = {}
     rotations: set[tuple[NetworkSpec, str | None, str, str | None]] = set()
+    moments: set[tuple[NetworkSpec, DataSpec, Protocol]] = set()
     checked = []
     for planned in plan:
         trial = planned.trial
@@ -33,7 +35,9 @@ def check_trials(plan: Iterable[Planned]) -> list[Planned]:
             places[data] = place_of(*data)
             if places[data] is None:
                 _check_data(trial, shapes[network])
-        _check_moments(trial)
+        if (measured := (trial.network, trial.data, trial.protocol)) not in moments:
+            _check_moments(trial)
+            moments.add(measured)
         rotation = *network, trial.rotation, trial.geometry
         if rotation not in rotations:
             _check_rotation(trial)

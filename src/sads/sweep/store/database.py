@@ -270,7 +270,7 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> int:
     if not 0 <= found <= VERSION:
         raise ArtefactError(
             f"{path} was written by a newer version of sads (format {found}, this one reads "
-            f"{VERSION}): upgrade sads, or choose another --out"
+            f"{VERSION}): upgrade sads, or choose another directory"
         )
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     expect(bool(found) == bool(tables), "tables and a version, or neither")

@@ -22,7 +22,21 @@ class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Job(_Message):
+class Conditions(_Message):
+    """How the trials of a sweep are run.
+
+    Attributes:
+        device: where to compute.
+        threads: torch threads.
+        keep: `network` keeps the trained parameters, `samples` only losses and some samples.
+    """
+
+    device: str = "cpu"
+    threads: int = 1
+    keep: Literal["network", "samples"] = "network"
+
+
+class Job(Conditions):
     """One trial for a worker.
 
     Attributes:
@@ -31,9 +45,6 @@ class Job(_Message):
         root: directory that its paths are seen from.
         out: directory of the sweep.
         code: version that the driver runs; a worker with another one refuses.
-        device: where to compute.
-        threads: torch threads.
-        keep: `network` keeps the trained parameters, `samples` only losses and some samples.
         attempt: 1 for the first.
     """
 
@@ -42,9 +53,6 @@ class Job(_Message):
     root: Path
     out: Path
     code: str
-    device: str = "cpu"
-    threads: int = 1
-    keep: Literal["network", "samples"] = "network"
     attempt: int = 1
 
 
