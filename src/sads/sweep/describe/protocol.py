@@ -95,7 +95,7 @@ def protocol_fields(source: str | Mapping[str, Any]) -> dict[str, Any]:
     >>> protocol_fields({"preset": "smoke", "iterations": 5})["iterations"]
     5
     """
-    own = {"preset": source} if isinstance(source, str) else dict(source)
+    own: dict[str, Any] = {"preset": source} if isinstance(source, str) else dict(source)
     preset = str(own.pop("preset", None))
     if preset not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)

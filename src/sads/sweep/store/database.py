@@ -116,8 +116,8 @@ class Store:
     def statuses(self) -> dict[str, str]:
         """The status of every trial, in the order in which they are run."""
         with translated(self.layout.database):
-            found = self._connection.execute("SELECT id, status FROM trials ORDER BY number")
-            return dict(found.fetchall())
+            statuses = self._connection.execute("SELECT id, status FROM trials ORDER BY number")
+            return dict(statuses.fetchall())
 
     def record(self, results: Iterable[TrialResult]) -> None:
         """Record results; one that is known already stays as it is."""
@@ -266,15 +266,15 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> int:
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if not 0 <= found <= VERSION:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if not 0 <= version <= VERSION:
         raise ArtefactError(
-            f"{path} was written by a newer version of sads (format {found}, this one reads "
+            f"{path} was written by a newer version of sads (format {version}, this one reads "
             f"{VERSION}): upgrade sads, or choose another directory"
         )
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    expect(bool(found) == bool(tables), "tables and a version, or neither")
-    return found
+    expect(bool(version) == bool(tables), "tables and a version, or neither")
+    return version
 
 
 def set_aside(layout: Layout) -> None:

@@ -114,8 +114,8 @@ def read_sealed_facts(connection: sqlite3.Connection, version: int) -> dict[str,
 
 
 def _plain_facts(connection: sqlite3.Connection) -> dict[str, Any]:
-    found = connection.execute("SELECT key, value FROM sweep").fetchall()
-    return {key: parse_json(value) for key, value in found}
+    facts = connection.execute("SELECT key, value FROM sweep").fetchall()
+    return {key: parse_json(value) for key, value in facts}
 
 
 @contextmanager

@@ -78,16 +78,16 @@ def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
         raise InputError(
             f"{path} is not a table of results: expected what sads results --csv wrote"
         )
-    found = []
+    results = []
     for number, row in enumerate(rows, start=1):
         try:
             _check(row)
             if row["status"] == DONE and row["id"] in trials:
-                found.append(_result(row, trials[row["id"]]))
+                results.append(_result(row, trials[row["id"]]))
         except (ValidationError, ValueError, TypeError, KeyError, RecursionError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{path}, row {number} cannot be read: {reason[:200]}") from error
-    return found
+    return results
 
 
 def _check(row: Mapping[str, str]) -> None:
