@@ -51,7 +51,6 @@ def sweep(
     from ..presentation.sweep import sentences, summary
     from ..sweep.execute.run_sweep import dry_run as plan
     from ..sweep.execute.run_sweep import run_sweep
-    from ..sweep.store.database import read_rows
     from .progress import sweep_table, waiting
 
     if dry_run:
@@ -62,7 +61,7 @@ def sweep(
     if out is None:
         raise InputError("a sweep needs a directory: pass --out DIR")
     with sweep_table(specification.stem) as report:
-        counts = run_sweep(
+        results = run_sweep(
             specification,
             out,
             engine=engine,
@@ -73,12 +72,11 @@ def sweep(
             seed_from=seed_from,
             on_progress=report,
         )
-    _, rows = read_rows(out)
     if json:
-        print(jsonlib.dumps(summary(rows)))
+        print(jsonlib.dumps(summary(results.rows)))
     else:
-        print("\n".join([*sentences(rows), f"See them: sads results {out}"]))
-    if counts.total() > counts["done"]:
+        print("\n".join([*sentences(results.rows), f"See them: sads results {out}"]))
+    if results.statuses.total() > results.statuses["done"]:
         sys.exit(1)
 
 

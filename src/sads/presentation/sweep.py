@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from ..sweep.execute.calibration import Estimate
     from ..sweep.store.results import Results
 
-_SHOWN = ("sw2", "msw2", "msw2_optimised", "w2_direction", "loss")
+_SHOWN = (
+    *("sw2", "msw2", "msw2_optimised", "w2_direction", "loss"),
+    *("risk", "risk_along", "risk_off", "nats"),
+)
 _KEYS = ("network", "shape", "data", "rotation", "rank", "protocol", "geometry")
 
 Row = Mapping[str, Any]
@@ -169,7 +172,7 @@ def plan_lines(plan: "Sequence[Planned]", cost: "Estimate") -> list[str]:
         lines.append(
             f"{count:,} trials of {trial.network}{shape}: {span(one.seconds)} each (training "
             f"{span(one.train_seconds)}, sampling {span(one.sample_seconds)}, distances "
-            f"{span(one.distance_seconds)})"
+            f"{span(one.distance_seconds)}, risk {span(one.risk_seconds or 0.0)})"
         )
     total = sum(count for _, count, _ in cost.kinds)
     return [

@@ -81,7 +81,7 @@ def measured_along(reading: SweepReading, named: Named) -> tuple[Measured, ...]:
     protocols: dict[str, list[Row]] = defaultdict(list)
     for row in reading.rows:
         own = row["network"] == named.geometry.plan.network and row["rotation"] == "identity"
-        if own and row["spectrum"] == digest:
+        if own and row["spectrum"] == digest and row[METRIC] is not None:
             protocols[json.dumps(row["protocol"], sort_keys=True)].append(row)
     if not protocols:
         return ()
@@ -100,7 +100,7 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
     """One sheet for each network, data and rotation; synthetic directions are left out."""
     groups: dict[tuple, list[Row]] = defaultdict(list)
     for row in rows:
-        if not DataSpec.parse(row["data"]).synthetic:
+        if row["sw2"] is not None and not DataSpec.parse(row["data"]).synthetic:
             protocol = json.dumps(row["protocol"], sort_keys=True)
             key = (row["network"], row["data"], row["rotation"], row["rank"], protocol)
             groups[key].append(row)
