@@ -4,33 +4,29 @@ Nothing is computed here: strings become values (`specs.sources`), and the rooms
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor
 
 from . import alignment as _alignment
 from . import diffusion as _diffusion
 from . import doctor as _doctor
 from . import geometry as _geometry
 from .alignment import Alignment, Rotation
-from .data import Dataset
 from .diffusion import Callback, Trained, settings_for
 from .diffusion.sampling import CHUNK, OnStep
 from .directions.sets import DirectionSet
 from .distances import Distance, measure_distance
 from .doctor import Diagnosis
-from .geometry import Geometry, Probe
-from .geometry.plan import Plan
+from .geometry import Geometry, Probe, Progress
 from .learning import Risk, measure_risk, reference_for
 from .networks import ScoreFamily
 from .path import Schedule
 from .randomness import Random
 from .ranking import Ranking, check_families, rank_families
 from .specs.sources import (
+    Data,
     Network,
     Shape,
     as_dataset,
@@ -50,6 +46,7 @@ def network(
     *,
     shape: Shape | None = None,
     prediction: str | None = None,
+    schedule: str | Schedule | None = None,
 ) -> ScoreFamily:
     """A family of score networks.
 
@@ -57,11 +54,18 @@ def network(
         source: a preset with fields (`"iddpm-16,resampling=area"`), `"FILE.py:factory"`,
             `"package.module:factory"`, `"diffusers:FILE.json"`, a callable that makes modules, or
             a family.
-        shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables.
-        prediction: what a callable's modules predict: `"eps"`, `"v"` or `"x0"`; in a string, write
-            `",prediction=v"`.
+        shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables. Presets have
+            their own, and so do families, where another one is refused.
+        prediction: what the modules predict: `"eps"`, `"v"` or `"x0"`; in a string it can also
+            be written as `",prediction=v"`.
+        schedule: the noise schedule they are meant for: `"linear"`, `"cosine"` or a `Schedule`;
+            that of the family, or the linear one of a thousand steps, unless given.
+
+    >>> import sads
+    >>> sads.network("cnn", shape="1x8x8", schedule="cosine").schedule
+    Schedule(kind='cosine', steps=1000)
     """
-    return as_family(source, shape=shape, prediction=prediction)
+    return as_family(source, shape=shape, prediction=prediction, schedule=schedule)
 
 
 def estimate_geometry(
@@ -69,38 +73,60 @@ def estimate_geometry(
     *,
     shape: Shape | None = None,
     probe: str | Probe = "zero",
+    networks: int | None = None,
+    tolerance: float | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
     prediction: str | None = None,
-    **options: Any,
+    schedule: str | Schedule | None = None,
+    estimator: str = "integrated",
+    weighting: str = "score",
+    timesteps: tuple[int, int] | None = None,
+    zero_output: str = "explain",
+    device: str = "cpu",
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Geometry:
     """Estimate the average geometry of untrained networks.
 
     Args:
         source: what `network` takes.
-        shape: shape of one sample.
-        probe: `"zero"`, `"gaussian:STD"`, `"point:FILE"`, `"forward:DATA"` or a probe.
+        shape: shape of one sample, as in `network`.
+        probe: where to look: `"zero"`, `"gaussian:STD"`, `"point:FILE"`, `"forward:DATA"` or a
+            probe.
+        networks: stop after so many networks.
+        tolerance: stop at this whitened error; 0.02 unless `networks` is given.
+        seed: of all random draws.
+        out: directory for the result and for checkpoints; an unfinished run is continued.
         prediction: as in `network`.
-        **options: `networks`, `tolerance`, `estimator`, `weighting`, `timesteps`, `seed`, `out`,
-            `device`, `zero_output`, `on_progress`; see `sads.geometry.Options`.
+        schedule: as in `network`.
+        estimator: `"integrated"`, or `"naive"`, the paper's.
+        weighting: `"score"` for the paper's geometry, `"noise"` to count all timesteps alike.
+        timesteps: only those from the first up to, but not including, the second.
+        zero_output: what to do about networks that output zero at initialisation: `"explain"`
+            stops with the reason, `"last"` redraws the layer that zeroes the output or sets its
+            gain to one, `"all"` does so with every zero layer.
+        device: `"cpu"` or a CUDA device.
+        on_progress: called after each batch.
+
+    >>> import sads
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", networks=24).networks
+    24
     """
-    family = as_family(source, shape=shape, prediction=prediction)
-    return _geometry.estimate_geometry(family, probe=as_probe(probe, shape=family.shape), **options)
-
-
-def planned_geometry(
-    source: Network,
-    *,
-    shape: Shape | None = None,
-    probe: str | Probe = "zero",
-    prediction: str | None = None,
-    **options: Any,
-) -> Plan:
-    """What `estimate_geometry` would do with the same arguments, without doing it.
-
-    The plan says what the networks are taken for (`assumptions`), how their last layer is read and
-    which precision they need.
-    """
-    family = as_family(source, shape=shape, prediction=prediction)
-    return _geometry.planned_geometry(family, probe=as_probe(probe, shape=family.shape), **options)
+    family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
+    return _geometry.estimate_geometry(
+        family,
+        probe=as_probe(probe, shape=family.shape),
+        networks=networks,
+        tolerance=tolerance,
+        seed=seed,
+        out=out,
+        estimator=estimator,
+        weighting=weighting,
+        timesteps=timesteps,
+        zero_output=zero_output,
+        device=device,
+        on_progress=on_progress,
+    )
 
 
 def running_estimates(
@@ -108,77 +134,149 @@ def running_estimates(
     *,
     shape: Shape | None = None,
     probe: str | Probe = "zero",
+    networks: int | None = None,
+    tolerance: float | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
     prediction: str | None = None,
-    **options: Any,
+    schedule: str | Schedule | None = None,
+    estimator: str = "integrated",
+    weighting: str = "score",
+    timesteps: tuple[int, int] | None = None,
+    zero_output: str = "explain",
+    device: str = "cpu",
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Geometry]:
-    """Like `estimate_geometry`, but yields estimates as they improve; the last is the result."""
-    family = as_family(source, shape=shape, prediction=prediction)
-    return _geometry.running_estimates(family, probe=as_probe(probe, shape=family.shape), **options)
+    """Like `estimate_geometry`, with the same arguments, but yields estimates as they improve.
+
+    The last one is the result.
+
+    >>> import sads
+    >>> estimates = sads.running_estimates("cnn", shape="1x4x4", networks=48)
+    >>> [geometry.networks for geometry in estimates][-1]
+    48
+    """
+    family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
+    return _geometry.running_estimates(
+        family,
+        probe=as_probe(probe, shape=family.shape),
+        networks=networks,
+        tolerance=tolerance,
+        seed=seed,
+        out=out,
+        estimator=estimator,
+        weighting=weighting,
+        timesteps=timesteps,
+        zero_output=zero_output,
+        device=device,
+        on_progress=on_progress,
+    )
 
 
 def diagnose(
     source: Network,
     *,
     shape: Shape | None = None,
-    networks: int | None = None,
+    networks: int = _doctor.NETWORKS,
     seed: int = 0,
+    prediction: str | None = None,
+    schedule: str | Schedule | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> Diagnosis:
     """What is wrong with an architecture, before anyone trains it.
 
     Args:
         source: what `network` takes.
-        shape: shape of one sample.
+        shape: shape of one sample, as in `network`.
         networks: untrained networks behind each of the two geometries that are looked at.
         seed: of all random draws.
+        prediction: as in `network`.
+        schedule: as in `network`.
         on_stage: called with what is done next.
+
+    >>> import sads
+    >>> sads.diagnose("cnn", shape="1x4x4", networks=12).network
+    'cnn'
     """
-    family = as_family(source, shape=shape)
-    networks = _doctor.NETWORKS if networks is None else networks
+    family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
     return _doctor.diagnose(family, networks=networks, seed=seed, on_stage=on_stage)
 
 
 def train(
     source: Network,
-    data: str | Dataset,
+    data: Data,
     *,
     shape: Shape | None = None,
-    schedule: str = "linear",
+    iterations: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    seed: Random = 0,
+    out: str | Path | None = None,
     rotation: str | Path | Rotation | None = None,
     geometry: str | Path | Geometry | None = None,
     rank: int | None = None,
-    out: str | Path | None = None,
+    prediction: str | None = None,
+    schedule: str | Schedule | None = None,
+    accumulate: int = 1,
+    clip: float = 1.0,
+    weight_decay: float = 0.0,
+    compile: bool = False,  # noqa: A002 - torch's name
+    bfloat16: bool = False,
     callbacks: tuple[Callback, ...] = (),
     device: str = "cpu",
-    **settings: Any,
 ) -> Trained:
     """Train a fresh network on a dataset by denoising score matching.
 
     Args:
-        source: what `network` takes.
-        data: in the data grammar (its training split unless it names another) or a dataset.
-        shape: shape of one sample; presets have their own.
-        schedule: `linear` or `cosine`.
-        rotation: of the data: `identity`, `random` (drawn by the training's seed), `min` or `max`
-            with a geometry, a directory that `sads rotate` wrote, or a rotation.
-        geometry: a geometry of this network or its directory, for `min` and `max`.
-        rank: leading data directions that `min`, `max` or `random` moves; all unless given.
+        source: what `network` takes; a family is trained under its own schedule.
+        data: in the data grammar (its training split unless it names another), a dataset, or an
+            array of samples.
+        shape: shape of one sample, as in `network`.
+        iterations: updates; the preset's of table 1 unless given.
+        batch_size: samples a batch; likewise.
+        learning_rate: of Adam; likewise.
+        seed: of the initialisation and all draws, or a generator that gives one.
         out: directory for checkpoints and the result; an unfinished run is continued.
+        rotation: of the data: `"identity"`, `"random"` (drawn by the seed), `"min"` or `"max"`
+            with a geometry, a rotation, or the directory of one.
+        geometry: a geometry of this network or its directory, for `"min"` and `"max"`.
+        rank: leading data directions that `"min"`, `"max"` or `"random"` moves; all unless given.
+        prediction: as in `network`.
+        schedule: as in `network`.
+        accumulate: batches an update.
+        clip: largest norm of the gradient.
+        weight_decay: share of every weight that is taken away in each update, over the rate.
+        compile: use torch.compile.
+        bfloat16: use autocast to bfloat16.
         callbacks: called after each step with its number, loss and time.
-        device: `cpu` or a CUDA device.
-        **settings: `iterations`, `batch_size`, `learning_rate`, `seed`, `accumulate`, `clip`,
-            `weight_decay`, `compile`, `bfloat16`; what is left out is the preset's of table 1.
+        device: `"cpu"` or a CUDA device.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
+    >>> len(trained.losses)
+    2
     """
-    family = replace(as_family(source, shape=shape), schedule=Schedule(schedule))
+    family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
     dataset = as_dataset(data, shape=family.shape, split="train")
-    protocol = settings_for(family, **settings)
+    settings = settings_for(
+        family,
+        iterations=iterations,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        seed=seed,
+        accumulate=accumulate,
+        clip=clip,
+        weight_decay=weight_decay,
+        compile=compile,
+        bfloat16=bfloat16,
+    )
     turn = _alignment.rotation_for(
-        family, dataset, rotation, geometry=geometry, rank=rank, seed=protocol.seed
+        family, dataset, rotation, geometry=geometry, rank=rank, seed=settings.seed
     )
     return _diffusion.train(
         family,
         dataset.samples,
-        protocol,
+        settings,
         rotation=turn,
         out=out,
         callbacks=callbacks,
@@ -192,6 +290,13 @@ def load_trained(directory: str | Path, *, source: Network | None = None) -> Tra
     Args:
         directory: the directory.
         source: the network, where it was trained from a callable and has no name to find it by.
+
+    >>> import sads, tempfile
+    >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     trained.save(directory)
+    ...     sads.load_trained(directory)
+    Trained(mlp, 2 steps)
     """
     return as_trained(directory, network=source)
 
@@ -218,6 +323,11 @@ def sample(
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
         source: as in `load_trained`.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
+    >>> sads.sample(trained, 4, steps=3).shape
+    (4, 1, 8, 8)
     """
     chunks = sample_chunks(
         trained,
@@ -229,7 +339,7 @@ def sample(
         device=device,
         source=source,
     )
-    return np.concatenate([chunk.numpy() for chunk in chunks])
+    return np.concatenate(list(chunks))
 
 
 def sample_chunks(
@@ -245,7 +355,7 @@ def sample_chunks(
     device: str = "cpu",
     source: Network | None = None,
     on_step: OnStep | None = None,
-) -> Iterator[Float[Tensor, "n ..."]]:
+) -> Iterator[Float[np.ndarray, "n ..."]]:
     """Like `sample`, but a chunk at a time, for more samples than fit in memory.
 
     Args:
@@ -260,8 +370,13 @@ def sample_chunks(
         device: `cpu` or a CUDA device.
         source: as in `load_trained`.
         on_step: called with steps done and steps in all.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
+    >>> [len(chunk) for chunk in sads.sample_chunks(trained, 5, steps=3, chunk=2)]
+    [2, 2, 1]
     """
-    return _diffusion.samples_of(
+    chunks = _diffusion.samples_of(
         as_trained(trained, network=source),
         count,
         steps=steps,
@@ -273,23 +388,29 @@ def sample_chunks(
         device=device,
         on_step=on_step,
     )
+    return (chunk.numpy() for chunk in chunks)
 
 
-def align(geometry: str | Path | Geometry, data: str | Dataset | np.ndarray) -> Alignment:
+def align(geometry: str | Path | Geometry, data: Data) -> Alignment:
     """How data lies in a geometry: alpha, its extremes over all rotations, and where between.
 
     Args:
         geometry: a geometry or its directory.
         data: in the data grammar (its training split unless it names another), a dataset, or an
             array of samples.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
+    >>> sads.align(geometry, "digits").relative > 1  # where the network models badly
+    True
     """
     known = as_geometry(geometry)
-    return _alignment.align(known, _samples(data, known.shape))
+    return _alignment.align(known, as_dataset(data, shape=known.shape, split="train"))
 
 
 def rotate(
     geometry: str | Path | Geometry,
-    data: str | Dataset | np.ndarray,
+    data: Data,
     kind: str,
     *,
     rank: int | None = None,
@@ -303,33 +424,39 @@ def rotate(
         kind: `min`, `max`, `random` or `identity`.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation, or a generator that gives one.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
+    >>> sads.rotate(geometry, "digits,size=8", "min", rank=4).origin.rank
+    4
     """
     known = as_geometry(geometry)
-    samples = _samples(data, known.shape)
-    return _alignment.make_rotation(kind, geometry=known, data=samples, rank=rank, seed=seed)
-
-
-def _samples(data: str | Dataset | np.ndarray, shape: tuple[int, ...]) -> Dataset | np.ndarray:
-    return data if isinstance(data, np.ndarray) else as_dataset(data, shape=shape, split="train")
+    dataset = as_dataset(data, shape=known.shape, split="train")
+    return _alignment.make_rotation(kind, geometry=known, data=dataset, rank=rank, seed=seed)
 
 
 def distance(
-    a: str | Dataset,
-    b: str | Dataset,
+    a: Data,
+    b: Data,
     *,
     shape: Shape | None = None,
     projections: int | None = None,
     seed: Random = 0,
 ) -> Distance:
-    """Distances between two sets of samples: random directions, and the worst one found.
+    """Distances between two sets of samples: over random directions, and in the worst one.
 
     Args:
-        a: in the data grammar, or a dataset; but for arrays, the held-out split unless it names
-            another, so that nothing is measured against training data.
+        a: an array of samples, a dataset, or data in the grammar: its held-out split unless it
+            names another, so that nothing is measured against training data.
         b: likewise.
         shape: shape of one sample, where neither tells it.
         projections: random directions, 64 D unless given.
         seed: of directions and permutations: a whole number, a NumPy or a torch generator.
+
+    >>> import sads
+    >>> halves = "digits,split=train", "digits,split=held-out"
+    >>> sads.distance(*halves, projections=64).p_value > 0.01
+    True
     """
     first, second = as_dataset_pair(a, b, shape=as_shape(shape))
     return measure_distance(
@@ -343,32 +470,44 @@ def distance(
 
 
 def risk(
-    trained: str | Path | Trained,
+    trained: str | Path | Trained | Network,
     other: str | Path | Trained | None = None,
     *,
-    data: str | Dataset,
+    data: Data,
     directions: str | DirectionSet | None = None,
     weights: str | Path | None = None,
-    shape: Shape | None = None,
     exact: bool = False,
     tolerance: float = 0.02,
     seed: int = 0,
+    shape: Shape | None = None,
+    prediction: str | None = None,
+    schedule: str | Schedule | None = None,
 ) -> Risk:
     """The error of a trained network by direction and noise level.
 
     Args:
-        trained: what `train` returned, the directory that it wrote, or a network in the grammar
-            with `weights`.
+        trained: what `train` returned, the directory that it wrote, or what `network` takes,
+            together with `weights`.
         other: a second training; the result is then the second minus the first.
-        data: in the data grammar (its held-out split unless it names another) or a dataset.
+        data: in the data grammar (its held-out split unless it names another), a dataset, or
+            an array of samples.
         directions: in the grammar of directions, or a set of them; bands of frequency by default.
         weights: a safetensors file with the parameters of the network, trained elsewhere.
-        shape: shape of one sample, for a network in the grammar.
         exact: whether to refuse data whose optimum is not known.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
+        shape: as in `network`, for a network with `weights`.
+        prediction: likewise.
+        schedule: likewise.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
+    >>> sads.risk(trained, data="gaussian", tolerance=0.2).exact
+    True
     """
-    family, predict = as_predictor(trained, weights=weights, shape=shape)
+    family, predict = as_predictor(
+        trained, weights=weights, shape=shape, prediction=prediction, schedule=schedule
+    )
     second = None if other is None else as_predictor(other, like=family)[1]
     return measure_risk(
         predict,
@@ -384,24 +523,46 @@ def risk(
 
 def rank(
     networks: Sequence[Network],
-    data: str | Dataset,
+    data: Data,
     *,
     shape: Shape | None = None,
     probe: str | Probe = "zero",
-    **options: Any,
+    tolerance: float | None = None,
+    seed: int = 0,
+    prediction: str | None = None,
+    schedule: str | Schedule | None = None,
+    on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Ranking:
     """Order architectures for a dataset, before any training.
 
     Args:
         networks: two or more of what `network` takes, of one shape.
-        data: in the data grammar (its training split unless it names another) or a dataset.
-        shape: shape of one sample; presets have their own.
+        data: in the data grammar (its training split unless it names another), a dataset, or an
+            array of samples.
+        shape: shape of one sample, as in `network`.
         probe: as in `estimate_geometry`.
-        **options: `tolerance` of each geometry, `seed`, and `on_progress`, which is called with a
-            network's name and its progress; see `sads.ranking.rank_families`.
+        tolerance: whitened error of each geometry, 0.02 unless given.
+        seed: of all random draws.
+        prediction: as in `network`, for all of them.
+        schedule: likewise.
+        on_progress: called with a network's name and the progress of its geometry.
+
+    >>> import sads
+    >>> ranking = sads.rank(["cnn", "mlp"], "digits", shape="1x8x8", tolerance=0.2)
+    >>> [entry.network for entry in ranking.entries]
+    ['mlp', 'cnn']
     """
-    families = [as_family(source, shape=shape) for source in networks]
+    families = [
+        as_family(source, shape=shape, prediction=prediction, schedule=schedule)
+        for source in networks
+    ]
     check_families(families)
     size = families[0].shape
-    dataset = as_dataset(data, shape=size, split="train")
-    return rank_families(families, dataset, probe=as_probe(probe, shape=size), **options)
+    return rank_families(
+        families,
+        as_dataset(data, shape=size, split="train"),
+        probe=as_probe(probe, shape=size),
+        tolerance=tolerance,
+        seed=seed,
+        on_progress=on_progress,
+    )

@@ -94,7 +94,9 @@ def test_rotations_of_other_networks_and_geometries_are_refused(geometry, data, 
     run = {"out": tmp_path / "run"} | SHORT
     with pytest.raises(InputError, match=r"made for the geometry of iddpm-16.*not of iddpm-16"):
         api.train(wide, data, rotation=tmp_path / "turn", **run)
-    with pytest.raises(InputError, match=r"the geometry is that of .* make one with sads geometry"):
+    with pytest.raises(
+        InputError, match=r"the geometry is that of .* make a geometry of this network"
+    ):
         api.train(wide, data, rotation="min", geometry=geometry, **run)
     fresh = sads.estimate_geometry(NETWORK, shape=SHAPE, networks=600, seed=9)
     with pytest.raises(InputError, match=r"made for another geometry"):

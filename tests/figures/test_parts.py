@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from sads import estimate_geometry, network
-from sads.diffusion import initial_network
 from sads.errors import ArtefactError, InputError
 from sads.figures import figure_03_impulse as impulse
 from sads.figures import figure_04_theorem as theorem
@@ -26,7 +25,7 @@ from sads.figures.trials import remembered
 
 
 def test_symmetrised_kernels_are_symmetric():
-    member = initial_network(network("iddpm-16,resampling=area"), 0)
+    member = network("iddpm-16,resampling=area").member(0)
     impulse.symmetrise(member)
     kernel = member.stem.weight
     for other in (kernel.flip(-1), kernel.flip(-2), kernel.transpose(-2, -1)):

@@ -151,7 +151,7 @@ def test_there_is_a_small_configuration_of_each_class(kind):
         ("[]", "a JSON object"),
         ('{"_class_name": "UNet2DModl"}', "did you mean UNet2DModel"),
         ("{}", "expected one of"),
-        ('{"_class_name": "UNet2DModel", "in_channels": 3}', "pass --shape"),
+        ('{"_class_name": "UNet2DModel", "in_channels": 3}', "give a shape"),
     ],
 )
 def test_configurations_that_cannot_be_used(tmp_path, content, message):

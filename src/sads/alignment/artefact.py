@@ -19,7 +19,9 @@ LONGER = 1e-3  # by how much a row of a rotation may miss the length of one
 def write_rotation(directory: Path, rotation: Rotation) -> None:
     """Write into a directory that this process already holds (`storage.writing`)."""
     tensors = {"matrix": rotation.matrix.detach().cpu().contiguous()}
-    header = {"origin": rotation.origin.model_dump_json()}
+    # Trials know a rotation by this text: it says of redrawn layers only where there are some.
+    aside = None if rotation.origin.redrawn else {"redrawn"}
+    header = {"origin": rotation.origin.model_dump_json(exclude=aside)}
     write_sealed(directory / FILE, FORMAT, header, tensors, framework="pt")
 
 

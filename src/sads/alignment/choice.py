@@ -6,7 +6,6 @@ from ..data import Dataset
 from ..errors import InputError
 from ..geometry import Geometry, load_geometry
 from ..networks import ScoreFamily
-from ..networks.isolation import seeded_as_before
 from .artefact import load_rotation
 from .rotation import Rotation, make_rotation
 
@@ -35,17 +34,17 @@ def rotation_for(
         _check_geometry(known, family)
     if source is None or source == "identity":
         if known is not None or rank is not None:
-            raise InputError("a geometry and a rank belong to a rotation: say --rotation min")
+            raise InputError("a geometry and a rank belong to a rotation: choose min or max")
         return None
     if isinstance(source, str) and source in ("min", "max", "random"):
         return make_rotation(
             source, shape=family.shape, geometry=known, data=data, rank=rank, seed=seed
         )
     if rank is not None:
-        raise InputError("a stored rotation has its rank already: leave --rank out")
-    found = source if isinstance(source, Rotation) else load_rotation(source)
-    _check_rotation(found, family, known)
-    return found
+        raise InputError("a stored rotation has its rank already: leave the rank out")
+    rotation = source if isinstance(source, Rotation) else load_rotation(source)
+    _check_rotation(rotation, family, known)
+    return rotation
 
 
 def geometry_of(source: str | Path | Geometry) -> Geometry:
@@ -54,10 +53,11 @@ def geometry_of(source: str | Path | Geometry) -> Geometry:
 
 
 def _check_geometry(geometry: Geometry, family: ScoreFamily) -> None:
-    if geometry.plan.fingerprint != _fingerprint(family):
+    if not geometry.plan.is_of(family):
+        theirs, ours = ("x".join(map(str, shape)) for shape in (geometry.shape, family.shape))
         raise InputError(
-            f"the geometry is that of {geometry.plan.network} ({geometry.shape}), the network is "
-            f"{family.name} ({family.shape}): make one with sads geometry {family.name} --out DIR"
+            f"the geometry is that of {geometry.plan.network} on {theirs}, the network is "
+            f"{family.name} on {ours}: make a geometry of this network"
         )
 
 
@@ -67,19 +67,15 @@ def _check_rotation(rotation: Rotation, family: ScoreFamily, geometry: Geometry 
     if origin.shape != family.shape:
         raise InputError(
             f"the rotation is for samples of shape {origin.shape}, {family.name} takes "
-            f"{family.shape}: make one for this network with sads rotate"
+            f"{family.shape}: make a rotation for this network"
         )
-    if origin.fingerprint is not None and origin.fingerprint != _fingerprint(family):
+    if not origin.suits(family):
         raise InputError(
             f"the rotation was made for the geometry of {origin.network}, not of {family.name}: "
-            "make one for this network with sads rotate"
+            "make a rotation for this network"
         )
     if geometry is not None and not rotation.made_for(geometry):
         raise InputError(
-            f"the rotation was made for another geometry of {origin.network}: leave --geometry "
-            "out, or make the rotation again with sads rotate"
+            f"the rotation was made for another geometry of {origin.network}: leave the geometry "
+            "out, or make the rotation again with it"
         )
-
-
-def _fingerprint(family: ScoreFamily) -> str:
-    return family.fingerprint(seeded_as_before(family.factory))

@@ -10,7 +10,7 @@ With eigenvectors of G in U and of C in V as columns, both descending, and R the
 (`orthogonal.least_move`). The network learns z = W x; samples return by x = W^T z.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..geometry import Geometry
+from ..inspection.zero_outputs import is_named
+from ..networks import ScoreFamily
 from ..randomness import Random, as_seed, stream
 from ..storage.files import checksum
 from .moments import Moment, Samples, second_moment
@@ -38,7 +40,8 @@ class Origin(BaseModel):
         seed: of a random rotation.
         data: name of the data.
         network: whose geometry it was made for; None for `random` and `identity`.
-        fingerprint: of that network.
+        fingerprint: of the family of that network, as in the plan of the geometry.
+        redrawn: layers that were redrawn for the geometry.
         geometry: checksum of the geometry.
         alpha: alpha of the rotated data, where a geometry is known.
         alpha_before: alpha of the data as it is.
@@ -55,10 +58,15 @@ class Origin(BaseModel):
     data: str | None = None
     network: str | None = None
     fingerprint: str | None = None
+    redrawn: tuple[str, ...] = ()
     geometry: str | None = None
     alpha: float | None = None
     alpha_before: float | None = None
     repeated: tuple[int, int] = (0, 0)
+
+    def suits(self, family: ScoreFamily) -> bool:
+        """Whether it was made with a geometry of this family, or with none."""
+        return self.fingerprint is None or is_named(family, self.fingerprint, self.redrawn)
 
 
 class Rotation(nn.Module):
@@ -239,10 +247,11 @@ def _rotated_alpha(geometry: Geometry, moment: Moment, matrix: Float[np.ndarray,
     return float(np.vdot(geometry.matvec(matrix.T).T, matrix @ moment.matrix))
 
 
-def _identity(geometry: Geometry) -> dict[str, str]:
+def _identity(geometry: Geometry) -> dict[str, Any]:
     """What tells a geometry from others."""
     return {
         "network": geometry.plan.network,
         "fingerprint": geometry.plan.fingerprint,
+        "redrawn": geometry.plan.redrawn,
         "geometry": checksum({"factor": np.ascontiguousarray(geometry.factor)})[:16],
     }

@@ -1,18 +1,11 @@
 """The diffusion engine: train a small model, sample it."""
 
-from .checkpoint import (
-    FILE,
-    Header,
-    read_training,
-    stored_rotation,
-    stored_schedule,
-)
-from .compilation import compiled
+from .checkpoint import FILE, read_training, stored_rotation
+from .header import Header
 from .sampling import Predictor, SamplingError, respaced, sample_chunks, write_samples
 from .settings import Settings, settings_for
-from .state import load_parameters
-from .trained import Trained, read_trained, samples_of
-from .training import Callback, Step, TrainingError, initial_network, train
+from .trained import Trained, compiled, read_trained, samples_of
+from .training import Callback, Step, TrainingError, train
 
 __all__ = [
     "FILE",
@@ -25,8 +18,6 @@ __all__ = [
     "Trained",
     "TrainingError",
     "compiled",
-    "initial_network",
-    "load_parameters",
     "read_trained",
     "read_training",
     "respaced",
@@ -34,7 +25,6 @@ __all__ = [
     "samples_of",
     "settings_for",
     "stored_rotation",
-    "stored_schedule",
     "train",
     "write_samples",
 ]

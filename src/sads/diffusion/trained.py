@@ -1,11 +1,12 @@
 """A trained network in memory: what `train` returns, and what a stored training is read into."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from ..alignment import Rotation
@@ -14,11 +15,20 @@ from ..errors import ArtefactError
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import Random
-from .checkpoint import read_training, stored_rotation, stored_schedule
-from .compilation import compiled
+from ..storage.files import writing
+from .checkpoint import (
+    FILE,
+    Run,
+    read_training,
+    restored,
+    store_rotation,
+    stored_rotation,
+    write_run,
+)
+from .header import refuse_other
 from .sampling import CHUNK, OnStep, sample_chunks
 from .settings import Settings
-from .state import load_parameters
+from .state import check_storable
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,26 +38,70 @@ class Trained:
     Attributes:
         family: the architecture, with the schedule that it was trained for.
         network: in eval mode, on the CPU.
-        settings: the protocol.
-        losses: one for each step.
-        seconds: time spent training.
+        run: the state in which training ended, with losses and protocol.
+        optimiser: as it was left, so that a stored training can go on.
         assumptions: what the network is taken for.
         rotation: that the data went through before training; None for data as it is.
     """
 
     family: ScoreFamily
     network: nn.Module
-    settings: Settings
-    losses: Float[Tensor, " steps"]
-    seconds: float
+    run: Run
+    optimiser: torch.optim.Optimizer
     assumptions: Assumptions
     rotation: Rotation | None = None
 
-    def predict(self, x: Float[Tensor, "N ..."], t: Float[Tensor, " N"]) -> Float[Tensor, "N ..."]:
+    @property
+    def settings(self) -> Settings:
+        """The protocol."""
+        return self.run.settings
+
+    @property
+    def losses(self) -> Float[Tensor, " steps"]:
+        """One for each step."""
+        return torch.tensor(self.run.losses, dtype=torch.float32)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent training."""
+        return self.run.seconds
+
+    def predict(self, x: Float[Tensor, "N ..."], t: Shaped[Tensor, " N"]) -> Float[Tensor, "N ..."]:
         """Predicted noise in the coordinates of the data, also after a rotated training."""
         if self.rotation is None:
             return self.network(x, t)
         return self.rotation.inverse(self.network(self.rotation(x), t))
+
+    def save(self, directory: str | Path) -> None:
+        """Write what `train` writes into its directory; from there a training can go on.
+
+        Raises:
+            NetworkError: if the network has state that no file of ours can hold.
+            ArtefactError: if the directory holds another training, or cannot be written.
+        """
+        place = Path(directory)
+        check_storable(self.network, self.family.name)
+        with writing(place):
+            if (place / FILE).exists():
+                refuse_other(place, read_training(place)[0], self.run.header(self.family))
+            if self.rotation is not None:
+                store_rotation(place, self.rotation)
+            write_run(place, self.family, self.network, self.optimiser, self.run)
+
+    def __repr__(self) -> str:
+        return f"Trained({self.family.name}, {self.run.step:,} steps)"
+
+
+def adam(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """The optimiser of a protocol; AdamW without decay is Adam."""
+    return torch.optim.AdamW(
+        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
+
+
+def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
+    """The network under torch.compile, its kernels laid out channels last, which is faster."""
+    return torch.compile(network.to(memory_format=torch.channels_last))  # pyright: ignore
 
 
 def read_trained(directory: Path, family: ScoreFamily) -> Trained:
@@ -57,26 +111,18 @@ def read_trained(directory: Path, family: ScoreFamily) -> Trained:
         ArtefactError: if there is none, or it is damaged or of another family.
     """
     header, tensors = read_training(directory)
-    member = family.member(0)
-    if (header.schedule, header.steps) != (family.schedule.kind, family.schedule.steps):
-        raise ArtefactError(
-            f"{directory} was trained with {stored_schedule(header)}, not {family.schedule}"
-        )
-    if family.fingerprint(member) != header.fingerprint:
+    if header.path != family.schedule:
+        raise ArtefactError(f"{directory} was trained with {header.path}, not {family.schedule}")
+    if family.fingerprint != header.fingerprint:
         raise ArtefactError(
             f"{directory} was trained with another version of {header.network}: train again"
         )
-    load_parameters(member, tensors, directory)
-    member = member.eval().requires_grad_(False)
-    return Trained(
-        family,
-        member,
-        header.settings,
-        tensors["losses"].float(),
-        header.seconds,
-        family.assumptions(member),
-        stored_rotation(directory),
-    )
+    network = family.member(0)
+    optimiser = adam(network, header.settings)
+    run = restored(directory, header, tensors, network, optimiser)
+    network = network.eval().requires_grad_(False)
+    rotation = stored_rotation(directory)
+    return Trained(family, network, run, optimiser, family.assumptions(network), rotation)
 
 
 def samples_of(

@@ -14,6 +14,7 @@ nothing of size D x D is needed at 3x256x256.
 | `Eigenvectors`  | a geometry's eigenvectors          | one each                             |
 | `Cosines`       | DCT of every channel               | one each, or radial bands            |
 | `ChannelMeans`  | the constant image of each channel | one each                             |
+| `MeansAndBands` | DCT of every channel               | means one each, then radial bands    |
 | `Entries`       | the entries themselves             | one each                             |
 """
 
@@ -178,9 +179,7 @@ class Cosines(DirectionSet):
         if self.bands is None:
             places = np.indices(self.shape).reshape(len(self.shape), -1).T
             return tuple(",".join(map(str, place)) for place in places)
-        length = frequencies(self._spatial).flatten()
-        band = radial_bands(self._spatial, self.bands).flatten()
-        edges = [(length[band == b].min(), length[band == b].max()) for b in range(band.max() + 1)]
+        edges = band_edges(self._spatial, self.bands)
         return tuple(f"frequency {low:.2f}-{high:.2f}" for low, high in edges)
 
 
@@ -200,6 +199,36 @@ class ChannelMeans(DirectionSet):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(f"mean of channel {c}" for c in self.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class MeansAndBands(Cosines):
+    """The mean of each channel, and radial bands of the other frequencies of all channels.
+
+    Attributes:
+        bands: number of bands besides the means.
+    """
+
+    bands: int = 8
+
+    def __post_init__(self) -> None:
+        if self.bands < 1:
+            raise InputError(f"the number of bands of frequency is at least 1, got {self.bands}")
+
+    @cached_property
+    def _groups(self) -> Int[np.ndarray, " m"]:
+        channels = self.size // math.prod(self._spatial)
+        band = radial_bands(self._spatial, self.bands + 1).flatten()
+        groups = np.tile(band + channels - 1, (channels, 1))
+        groups[:, 0] = np.arange(channels)
+        return groups.flatten()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        channels = self.size // math.prod(self._spatial)
+        edges = band_edges(self._spatial, self.bands + 1)[1:]
+        means = tuple(f"mean of channel {c}" for c in range(channels))
+        return means + tuple(f"frequency {low:.2f}-{high:.2f}" for low, high in edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,3 +266,10 @@ def radial_bands(spatial: tuple[int, ...], bands: int) -> Int[np.ndarray, "..."]
     steps = np.ceil(length / length.max() * (bands - 1) - 1e-9).astype(int)
     numbers = np.unique(steps, return_inverse=True)[1]  # without empty bands
     return numbers.reshape(spatial)
+
+
+def band_edges(spatial: tuple[int, ...], bands: int) -> list[tuple[float, float]]:
+    """The smallest and the largest frequency of each radial band."""
+    length, band = frequencies(spatial), radial_bands(spatial, bands)
+    members = [length[band == number] for number in range(band.max() + 1)]
+    return [(float(own.min()), float(own.max())) for own in members]

@@ -6,7 +6,7 @@ Both are evaluated in float64, where "does not depend on" means below 1e-9; in f
 module fixes its precision, below 1e-4.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..errors import NetworkError
 from ..geometry.checks import check_family
-from ..inspection.zero_outputs import Silence, is_mute, redrawing, silence_of, zero_layers
+from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of, zero_layers
 from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
 from ..networks.adapters.explain import why_not_called
@@ -99,7 +99,7 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
         silence = silence_of(first, x[:1], middle)
     if silence is not None:
         names = silence.layers or silence.zeros
-        family = replace(family, factory=redrawing(family.factory, names))
+        family = redrawn(family, names)
     family = check_family(family, probe, seed, "last").members.family
     # Made twice and not copied: some modules refuse that.
     start, moved = (one.member(seed).eval() for one in (family, as_made))

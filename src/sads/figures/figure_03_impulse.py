@@ -18,7 +18,6 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..diffusion import initial_network
 from ..specs import parse_network
 from ..statistics.means import mean_interval
 from .data import Data, Experiment, Request, Rows
@@ -69,8 +68,13 @@ def data(request: Request) -> Data:
         family = parse_network(f"{NETWORK}{resampling}")
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
+<<<<<<< HEAD
         for seed in range(seeds):
             member = initial_network(family, seed).double()
+=======
+        for seed in range(settings.seeds):
+            member = family.member(seed).double()
+>>>>>>> main
             symmetrise(member)
             with torch.no_grad():
                 z = member(x, torch.full((1,), TIMESTEP))[0]

@@ -19,7 +19,6 @@ import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..diffusion import initial_network
 from ..networks.linear import Linear
 from ..specs import parse_network
 from .data import Data, Experiment, Request, Rows
@@ -56,12 +55,12 @@ def outputs(count: int) -> Float[np.ndarray, "n 2"]:
     family = parse_network(NETWORK, shape=SHAPE)
     x, t = torch.tensor([PROBE]), torch.zeros(1)
     with torch.no_grad():
-        return torch.cat([initial_network(family, seed)(x, t) for seed in range(count)]).numpy()
+        return torch.cat([family.member(seed)(x, t) for seed in range(count)]).numpy()
 
 
 def exact() -> Float[np.ndarray, "2 2"]:
     """E[F F^T] of these outputs."""
-    member = initial_network(parse_network(NETWORK, shape=SHAPE), 0)
+    member = parse_network(NETWORK, shape=SHAPE).member(0)
     if not isinstance(member, Linear):
         raise TypeError("figure 5 is about linear networks")
     phi = member.phi.numpy()

@@ -33,7 +33,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import nn
 
-from ..diffusion import initial_network, settings_for, train
+from ..diffusion import settings_for, train
 from ..networks import ScoreFamily
 from ..randomness import stream
 from ..specs.sources import as_family
@@ -126,7 +126,7 @@ def measure(
     samples = drawn.astype(np.float32)
 
     def stage(step: int) -> dict[str, Any]:
-        member = initial_network(family, seed).eval()
+        member = family.member(seed).eval()
         if step:
             protocol = settings_for(
                 family, iterations=step, batch_size=settings.batch, learning_rate=RATE, seed=seed

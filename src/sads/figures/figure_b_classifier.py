@@ -23,7 +23,6 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..diffusion import initial_network
 from ..directions import Spectrum
 from ..draws import DRAWS
 from ..networks.base import ScoreNetwork
@@ -92,7 +91,7 @@ class Classifier(nn.Module):
 def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[str, Any]:
     """Mean loss of a short training to tell classes apart along v, and accuracy after it."""
     family = as_family(settings.network, shape=settings.shape)
-    backbone = initial_network(family, seed)
+    backbone = family.member(seed)
     if not isinstance(backbone, ScoreNetwork):
         raise TypeError("the backbone of figure B is one of our networks")
     generator = torch_stream(seed, "batches of a classifier")

@@ -1,7 +1,7 @@
 """Whether a family can be studied at all, told on a few of its networks before any long work."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from ..inspection.initial_distributions import agreed, recorded
 from ..inspection.members import Members, follow
 from ..inspection.readout import readout_of
 from ..inspection.unusable_outputs import check_output, why_silent
-from ..inspection.zero_outputs import Silence, is_mute, redrawing, silence_of
+from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.adapters import Assumptions, assumptions_of
 from ..networks.adapters.explain import why_not_called
-from ..networks.family import MEMBER
+from ..networks.family import MEMBER, unseeded_member
 from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
 from ..probes import Probe
@@ -95,24 +95,24 @@ def check_family(
     assumptions = assumptions_of(
         members.networks[0], family.schedule, x[:1], torch.from_numpy(t[:1]), family.name
     )
-    redrawn: tuple[str, ...] = ()
+    asleep: tuple[str, ...] = ()
     noise, step = _noise(family), t[:1]
     silent = [i for i in range(TRIED) if not _depends(members, x[i : i + 1], t[i : i + 1])]
     if silent:
         step = t[silent[0] : silent[0] + 1]
         _check_elsewhere(members, probe, step)
-        redrawn = _to_redraw(members, noise, step, zero_output)
+        asleep = _to_redraw(members, noise, step, zero_output)
     elif _declared(members.networks) is None and silence_of(first, noise, torch.from_numpy(step)):
-        redrawn = _to_redraw(members, noise, step, zero_output)
-    if redrawn:
-        members = _members(replace(family, factory=redrawing(family.factory, redrawn)), seeds)
+        asleep = _to_redraw(members, noise, step, zero_output)
+    if asleep:
+        members = _members(redrawn(family, asleep), seeds)
         still = not _depends(members, x[:1], step) and not _depends(members, noise, step)
         if still or is_mute(members.networks[0], noise, torch.from_numpy(step)):
             raise NetworkError(
                 f"{family.name} still outputs nothing of its own after redrawing "
-                f"{_listed(redrawn)}: try zero_output 'all', which redraws every zero layer"
+                f"{_listed(asleep)}: try zero_output 'all', which redraws every zero layer"
             )
-    return Checked(members, _declared(members.networks), redrawn, assumptions)
+    return Checked(members, _declared(members.networks), asleep, assumptions)
 
 
 def _declared(networks: list[nn.Module]) -> ScoreNetwork | None:
@@ -198,7 +198,7 @@ def _wakes(family: ScoreFamily, names: tuple[str, ...], x: Tensor, t: np.ndarray
     """Whether networks with the named layers redrawn have an output of their own."""
     if not names:
         return False
-    woken = replace(family, factory=redrawing(family.factory, names))
+    woken = redrawn(family, names)
     networks = [_build(woken, seed, watched=False)[0].eval() for seed in range(TRIED)]
     return _differ(networks, x, t)
 
@@ -227,7 +227,7 @@ def _build(
 ) -> tuple[nn.Module, dict[str, Distribution | None]]:
     try:
         if watched:
-            return seeded(lambda: recorded(family.build), seed, MEMBER)
+            return seeded(lambda: recorded(lambda: unseeded_member(family)), seed, MEMBER)
         return family.member(seed), {}
     except SadsError:
         raise

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ..errors import InputError
 from ..inspection.readout import ReadOut
+from ..inspection.zero_outputs import is_named
+from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..path import Schedule
 from .precision import Precision
@@ -20,7 +22,8 @@ class Plan(BaseModel):
 
     Attributes:
         network: name of the family.
-        fingerprint: digest of its parameters' names, shapes and initial distributions.
+        fingerprint: of the family (`ScoreFamily.fingerprint`), with its zero layers redrawn if
+            there are any.
         shape: shape of one sample.
         schedule: kind of the noise schedule.
         steps: noise levels of the schedule.
@@ -67,6 +70,10 @@ class Plan(BaseModel):
     note: str = ""
     draws: int = 1
     assumptions: Assumptions | None = None
+
+    def is_of(self, family: ScoreFamily) -> bool:
+        """Whether this is about the networks of a family, their zero layers redrawn if need be."""
+        return is_named(family, self.fingerprint, self.redrawn)
 
     def differences(self, other: "Plan") -> list[str]:
         """What keeps this plan from continuing another one, as `name: theirs, ours`."""

@@ -172,7 +172,7 @@ def prepare(
     ensemble = _ensemble(members, declared, reading, probe, target, rng, integrated)
     plan = Plan(
         network=family.name,
-        fingerprint=family.fingerprint(members.networks[0]),
+        fingerprint=family.fingerprint,
         shape=family.shape,
         schedule=family.schedule.kind,
         steps=family.schedule.steps,

@@ -13,13 +13,15 @@ approach: the limit of a vanishing initial scale, up to a constant factor.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..errors import NetworkError
+from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted
 from ..networks.initialisation import fans
 from .initial_distributions import unseen
@@ -148,6 +150,21 @@ def _is_bare(network: nn.Module, parameter: str) -> bool:
 def redrawing(factory: Callable[[], Any], names: tuple[str, ...]) -> Callable[[], Any]:
     """A factory whose networks have the named layers redrawn and the named gains set to one."""
     return partial(_made_and_redrawn, factory, names)
+
+
+def redrawn(family: ScoreFamily, names: tuple[str, ...]) -> ScoreFamily:
+    """The family with the named layers redrawn and the named gains set to one."""
+    return replace(family, factory=redrawing(family.factory, names))
+
+
+def is_named(family: ScoreFamily, fingerprint: str, names: tuple[str, ...]) -> bool:
+    """Whether a fingerprint is that of a family, or of the family with the named layers redrawn."""
+    if family.fingerprint == fingerprint:
+        return True
+    try:
+        return bool(names) and redrawn(family, names).fingerprint == fingerprint
+    except NetworkError:  # it has no such layers
+        return False
 
 
 def _made_and_redrawn(factory: Callable[[], Any], names: tuple[str, ...]) -> Any:

@@ -13,13 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from ..devices import require_memory
-from ..errors import InputError
+from ..errors import InputError, NetworkError, brief
 from ..path import Schedule
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
 from .family import ScoreFamily, Training
-from .isolation import seeded
 from .linear import Linear
 from .mlp import MLP
 from .ssm import SSM
@@ -99,11 +98,9 @@ def preset_family(
     sizes = "x".join(map(str, shape))
     require_memory(needed, f"{spelled} on {sizes}", "choose a smaller shape")
     try:
-        # A shape or field that the network cannot take is refused here.
-        seeded(factory, 0, "a trial of a preset")
-    except (RuntimeError, MemoryError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "not enough memory"
-        raise InputError(f"{spelled} cannot be built: {reason}") from error
+        family.member(0)  # refuses a shape or field that the network cannot take
+    except (NetworkError, RuntimeError, MemoryError) as error:
+        raise InputError(f"{spelled} cannot be built: {brief(error.__cause__ or error)}") from error
     return family
 
 

@@ -38,6 +38,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from ..errors import NetworkError, brief
 from ..geometry import Forward
 from ..networks import ScoreFamily
+from ..networks.family import unseeded_member
 from ..networks.isolation import seeded
 from ..randomness import stream
 from ..statistics.means import mean_and_error
@@ -81,7 +82,9 @@ def baselines(
     logs, covariances, parameters = [], [], 0
     for _ in range(INITIALISATIONS):
         own = int(rng.integers(2**62))
-        member = seeded(family.factory, own, "a network of zero-cost scores").eval().double()
+        # A stream of its own: scores that were stored stay the same.
+        member = seeded(lambda: unseeded_member(family), own, "a network of zero-cost scores")
+        member = member.eval().double()
         for parameter in member.parameters():
             parameter.requires_grad_(parameter.is_floating_point() or parameter.is_complex())
         parameters = sum(p.numel() for p in member.parameters())

@@ -1,7 +1,7 @@
 """A report from directories: everything is read and checked first, then written at once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..doctor import Diagnosis, diagnose
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import load_geometry
 from ..networks.adapters import Assumptions
+from ..path import Schedule
 from ..specs import parse_dataset, parse_network
 from ..storage.files import atomic_write, refuse_existing, write_bytes
 from .answer import Answer, answer
@@ -141,7 +142,8 @@ def _diagnosis(named: Named, tell: Tell) -> Diagnosis | str:
     plan = named.geometry.plan
     try:
         family = parse_network(plan.network, shape=plan.shape)
-        if family.fingerprint(family.member(0)) != plan.fingerprint:
+        family = replace(family, schedule=Schedule(plan.schedule, plan.steps))
+        if not plan.is_of(family):
             return f"Not examined: {plan.network} is not the network of this geometry any more."
         return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))
     except SadsError as error:

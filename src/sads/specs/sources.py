@@ -5,13 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..data import Dataset
-from ..diffusion import Predictor, Trained, read_trained, read_training, stored_schedule
+from ..diffusion import Predictor, Trained, read_trained, read_training
 from ..directions.sets import DirectionSet
 from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
 from ..networks import ScoreFamily
 from ..networks.stored_weights import load_weights
+from ..path import Schedule
 from .data import parse_dataset
 from .directions import parse_directions
 from .grammar import parse_shape
@@ -20,6 +23,7 @@ from .probes import parse_probe
 
 Network = str | ScoreFamily | Callable[[], Any]
 Shape = str | tuple[int, ...]
+Data = str | Dataset | np.ndarray
 
 
 def as_shape(source: Shape | None) -> tuple[int, ...] | None:
@@ -27,21 +31,53 @@ def as_shape(source: Shape | None) -> tuple[int, ...] | None:
     return parse_shape(source) if isinstance(source, str) else source
 
 
+def as_schedule(source: str | Schedule) -> Schedule:
+    """A schedule, or the one of a thousand steps that a name stands for."""
+    return Schedule(source) if isinstance(source, str) else source
+
+
 def as_family(
-    source: Network, *, shape: Shape | None = None, prediction: str | None = None
+    source: Network,
+    *,
+    shape: Shape | None = None,
+    prediction: str | None = None,
+    schedule: str | Schedule | None = None,
 ) -> ScoreFamily:
-    """A family, the one that a string names, or the one of a callable that makes modules."""
+    """A family, the one that a string names, or the one of a callable that makes modules.
+
+    Args:
+        source: the network.
+        shape: shape of one sample; a family has its own, and another one is refused.
+        prediction: what the modules predict; a family has its own likewise.
+        schedule: the noise schedule; that of the family, or the linear one, unless given.
+    """
     size = as_shape(shape)
-    if prediction is not None and (isinstance(source, (str, ScoreFamily))):
-        raise InputError("prediction= is for callables; in a string write ,prediction=v")
+    path = None if schedule is None else as_schedule(schedule)
     if isinstance(source, ScoreFamily):
-        return source
+        _refuse_other(source, size, prediction)
+        return source if path in (None, source.schedule) else replace(source, schedule=path)
     if isinstance(source, str):
-        return parse_network(source, shape=size)
+        text = source if prediction is None else f"{source},prediction={prediction}"
+        return parse_network(text, shape=size, schedule=path)
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
     name = getattr(source, "__name__", type(source).__name__)
-    return ScoreFamily(source, size, name=name, prediction=prediction)
+    return ScoreFamily(source, size, path or Schedule(), name, prediction=prediction)
+
+
+def _refuse_other(
+    family: ScoreFamily, shape: tuple[int, ...] | None, prediction: str | None
+) -> None:
+    if shape not in (None, family.shape):
+        own, other = ("x".join(map(str, s)) for s in (family.shape, shape or ()))
+        raise InputError(
+            f"{family.name} takes samples of {own}, not {other}: make a family of that shape"
+        )
+    if prediction not in (None, family.prediction):
+        own = family.prediction or "what its modules' signature says"
+        raise InputError(
+            f"{family.name} predicts {own}, not {prediction}: make a family with that prediction"
+        )
 
 
 def as_geometry(source: str | Path | Geometry) -> Geometry:
@@ -50,14 +86,22 @@ def as_geometry(source: str | Path | Geometry) -> Geometry:
 
 
 def as_dataset(
-    source: str | Dataset, *, shape: tuple[int, ...] | None = None, split: str | None = None
+    source: Data, *, shape: tuple[int, ...] | None = None, split: str | None = None
 ) -> Dataset:
-    """A dataset, or the one that a string names; `split` is used where the string names none."""
-    return parse_dataset(source, shape=shape, split=split) if isinstance(source, str) else source
+    """A dataset, the one that a string names, or the one of an array of samples.
+
+    Args:
+        source: the data.
+        shape: shape of one sample, where a string does not tell it.
+        split: the split to use where a string names none.
+    """
+    if isinstance(source, str):
+        return parse_dataset(source, shape=shape, split=split)
+    return Dataset(source, "data") if isinstance(source, np.ndarray) else source
 
 
 def as_dataset_pair(
-    a: str | Dataset, b: str | Dataset, *, shape: tuple[int, ...] | None = None
+    a: Data, b: Data, *, shape: tuple[int, ...] | None = None
 ) -> tuple[Dataset, Dataset]:
     """Two sets to compare; one that does not tell its shape takes the other's.
 
@@ -72,7 +116,7 @@ def as_dataset_pair(
     return sets[0], sets[1]
 
 
-def _needs_shape(source: str | Dataset) -> bool:
+def _needs_shape(source: Data) -> bool:
     return isinstance(source, str) and source.startswith(("rank-one:", "sphere:"))
 
 
@@ -100,29 +144,39 @@ def as_trained(source: str | Path | Trained, *, network: Network | None = None) 
     directory = Path(source)
     header, _ = read_training(directory)
     family = as_family(network or header.network, shape=header.shape)
-    return read_trained(directory, replace(family, schedule=stored_schedule(header)))
+    return read_trained(directory, replace(family, schedule=header.path))
 
 
 def as_predictor(
-    source: str | Path | Trained,
+    source: str | Path | Trained | Network,
     *,
     weights: str | Path | None = None,
     shape: Shape | None = None,
+    prediction: str | None = None,
+    schedule: str | Schedule | None = None,
     like: ScoreFamily | None = None,
 ) -> tuple[ScoreFamily, Predictor]:
     """A trained network as a function of noisy data, and the family that it is of.
 
     Args:
-        source: as in `as_trained`, or a network in the grammar with weights.
+        source: as in `as_trained`, or with weights as in `as_family`.
         weights: a safetensors file with the parameters of a network that was trained elsewhere.
-        shape: shape of one sample, for a network in the grammar.
+        shape: as in `as_family`, for a network with weights.
+        prediction: likewise.
+        schedule: likewise.
         like: refuse another shape or schedule than this family's.
     """
     if weights is not None:
-        family = as_family(str(source), shape=shape)
+        if isinstance(source, (Path, Trained)):
+            raise InputError(
+                f"{source} has weights of its own: leave out weights, or name its network"
+            )
+        family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
         member = family.member(0).eval().requires_grad_(False)
         load_weights(member, Path(weights))
         return family, member
+    if not isinstance(source, (str, Path, Trained)):
+        raise InputError("an untrained network has no risk of its own: pass its weights")
     trained = as_trained(source)
     own = trained.family
     if like is not None and (own.shape, own.schedule) != (like.shape, like.schedule):

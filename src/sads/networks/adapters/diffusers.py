@@ -75,7 +75,7 @@ def _shape(config: dict[str, Any], path: Path) -> tuple[int, ...]:
     size, channels = config.get("sample_size"), config.get("in_channels")
     if size is None or channels is None:
         raise InputError(
-            f"{path} does not say its shape (in_channels, sample_size): pass --shape CxHxW"
+            f"{path} does not say its shape (in_channels, sample_size): give a shape CxHxW"
         )
     sides = size if isinstance(size, (tuple, list)) else (size, size)
     sizes = (channels, *sides)

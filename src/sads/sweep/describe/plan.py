@@ -79,17 +79,16 @@ def _check_rotation(trial: Trial) -> None:
     if trial.geometry is None and parts("rotation", trial.rotation) is None:
         return
     from ...alignment import geometry_of, load_rotation
-    from ...diffusion import initial_network
     from ...specs.sources import as_family
 
     family = as_family(trial.network, shape=trial.shape)
     if trial.geometry is not None:
-        origin = geometry_of(trial.geometry).plan
-        source, network, fingerprint = trial.geometry, origin.network, origin.fingerprint
+        plan = geometry_of(trial.geometry).plan
+        source, network, fits = trial.geometry, plan.network, plan.is_of(family)
     else:
-        made = load_rotation(trial.rotation).origin
-        source, network, fingerprint = trial.rotation, made.network, made.fingerprint
-    if fingerprint not in (None, family.fingerprint(initial_network(family, 0))):
+        origin = load_rotation(trial.rotation).origin
+        source, network, fits = trial.rotation, origin.network, origin.suits(family)
+    if not fits:
         raise InputError(f"{source} belongs to {network}, not to {trial.network}: make another")
 
 

@@ -125,12 +125,12 @@ def _training(trial: Trial) -> float:
 
 
 def _sampling(trial: Trial) -> float:
-    from ...diffusion import initial_network, sample_chunks
+    from ...diffusion import sample_chunks
     from ...diffusion.sampling import CHUNK
     from ...specs.sources import as_family
 
     family = as_family(trial.network, shape=trial.shape)
-    network = initial_network(family, 0).eval().requires_grad_(False)
+    network = family.member(0).eval().requires_grad_(False)
     steps, samples = trial.protocol.steps, trial.protocol.samples
     chunk = min(CHUNK, samples)
     times = [time.perf_counter()]
