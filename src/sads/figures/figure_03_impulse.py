@@ -68,13 +68,8 @@ def data(request: Request) -> Data:
         family = parse_network(f"{NETWORK}{resampling}")
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
-<<<<<<< HEAD
         for seed in range(seeds):
-            member = initial_network(family, seed).double()
-=======
-        for seed in range(settings.seeds):
             member = family.member(seed).double()
->>>>>>> main
             symmetrise(member)
             with torch.no_grad():
                 z = member(x, torch.full((1,), TIMESTEP))[0]
