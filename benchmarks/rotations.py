@@ -174,7 +174,6 @@ def _row(data: str, trial: dict[str, Any], out: Path) -> dict[str, Any]:
 def report() -> None:
     """Means, standard errors and paired differences, as Markdown; and what commands say."""
     from sads.alignment.measured_rotations import FILE
-
     from sads.storage.files import atomic_write, write_bytes
 
     rows = read_table()

@@ -17,6 +17,7 @@ from sads.diffusion import Trained, read_training
 from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
+from sads.presentation.sweep import sentences
 from sads.sweep import Trial, run_sweep
 from sads.sweep.describe.plan import plan_trials
 from sads.sweep.describe.specification import load_specification
@@ -25,7 +26,6 @@ from sads.sweep.store.database import read_facts, read_rows
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import TrialResult
 from sads.sweep.store.table import write_csv
-from sads.sweep.summary import sentences
 from tests.sweep.small import InProcess
 
 GOLDEN = Path(__file__).parent / "golden" / "draws-1"

@@ -17,7 +17,7 @@ import sads
 from sads.data import Dataset
 from sads.diffusion import read_training, training
 from sads.draws import DRAWS
-from sads.specs import parse_dataset
+from sads.specs.sources import as_dataset
 from sads.storage.files import writing
 from sads.sweep import PROTOCOLS, Trial
 from sads.sweep.execute import run_trial as run
@@ -59,7 +59,7 @@ def files(out) -> list[str]:
 def test_the_result_is_what_the_commands_give(tmp_path):
     found = outcome(job(tmp_path / "sweep"))
     result = found.result
-    data = parse_dataset("rank-one:dct:5,seed=3,count=40", shape=(1, 4, 4), split="train")
+    data = as_dataset("rank-one:dct:5,seed=3,count=40", shape=(1, 4, 4), split="train")
     trained = sads.train(
         TRIAL.network,
         data,
@@ -71,7 +71,7 @@ def test_the_result_is_what_the_commands_give(tmp_path):
         seed=3,
     )
     samples = sads.sample(tmp_path / "train", 200, steps=3, seed=3)
-    fresh = parse_dataset("rank-one:dct:5,seed=3,count=200", shape=(1, 4, 4), split="held-out")
+    fresh = as_dataset("rank-one:dct:5,seed=3,count=200", shape=(1, 4, 4), split="held-out")
     expected = sads.distance(Dataset(samples, "x"), fresh, seed=3)
     measured = result.metrics.model_dump()
     assert measured.pop("loss") == pytest.approx(trained.losses[-1:].mean().item())

@@ -52,8 +52,7 @@ def geometry(
         json: print the result as one JSON object.
     """
     from ..geometry import Options, estimate_geometry, planned_geometry
-    from ..geometry.planned import planned_sentences, planned_summary
-    from ..geometry.summary import sentences, summary
+    from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..specs import parse_timesteps
     from ..specs.sources import as_family, as_probe
     from .progress import networks_bar
@@ -73,7 +72,7 @@ def geometry(
     if dry_run:
         with networks_bar(network):
             plan = planned_geometry(family, **options)
-        print(jsonlib.dumps(planned_summary(plan)) if json else "\n".join(planned_sentences(plan)))
+        print(jsonlib.dumps(plan_summary(plan)) if json else "\n".join(plan_sentences(plan)))
         return
     with networks_bar(network) as report:
         estimate = estimate_geometry(family, **options, out=out, on_progress=report)

@@ -132,7 +132,7 @@ def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
 
 def _cells(progress: "SweepProgress") -> tuple[str, str, str, str]:
     """Done, running, failed and time left."""
-    from ..sweep.summary import span
+    from ..presentation.numbers import span
 
     counts, left = progress.counts, progress.seconds_left
     failed = counts["failed"] + counts["quarantined"]

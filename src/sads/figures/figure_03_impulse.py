@@ -18,7 +18,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..specs import parse_network
+from ..specs.sources import as_family
 from ..statistics.means import mean_interval
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show
@@ -65,7 +65,7 @@ def data(request: Request) -> Data:
     rows: list[dict[str, Any]] = []
     pictures: dict[str, np.ndarray] = {}
     for resampling in RESAMPLINGS:
-        family = parse_network(f"{NETWORK}{resampling}")
+        family = as_family(f"{NETWORK}{resampling}")
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
         for seed in range(seeds):

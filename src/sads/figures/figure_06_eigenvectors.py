@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..presentation.plots.directions import dft_energy, pictured, shown_indices
 from ..statistics.means import paired_differences
 from ..sweep.correlation import correlate
-from .data import Data, Experiment, Request, Row, Rows
+from .data import Data, Experiment, Request, Rows
 from .style import BLUE, ORANGE, PAGE, error_bars, sheet, show
 from .trials import FIVE, SMALL_UNET, THREE, Setup, index_of, run_parts
 from .verdict import Finding
@@ -103,15 +103,9 @@ def data(request: Request) -> Data:
 def curve(rows: Rows, part: str) -> dict[int, list[float]]:
     """The metric of each direction, one value a seed, by the first index of its band."""
     groups: dict[int, list[float]] = {}
-    for row in sorted((row for row in rows if row["part"] == part), key=_index):
-        groups.setdefault(_index(row), []).append(row[METRIC])
+    for row in sorted((row for row in rows if row["part"] == part), key=index_of):
+        groups.setdefault(index_of(row), []).append(row[METRIC])
     return groups
-
-
-def _index(row: Row) -> int:
-    """The index that a trial's data names; the first of its band where it names a band."""
-    names_a_band = row["data"].rpartition(":")[2].startswith("band=")
-    return row["band_first"] if names_a_band else index_of(row)
 
 
 def draw(data: Data) -> Figure:
@@ -191,11 +185,11 @@ def _ends(name: str, rows: Rows) -> Finding:
 
 def end_gaps(rows: Rows) -> list[float]:
     """The metric of the largest eigenvalue minus that of the smallest, for seeds that have both."""
-    places = sorted({_index(row) for row in rows})
+    places = sorted({index_of(row) for row in rows})
     if len(places) < 2:
         return []
     first, last = (
-        {row["seed"]: row[METRIC] for row in rows if _index(row) == place}
+        {row["seed"]: row[METRIC] for row in rows if index_of(row) == place}
         for place in (places[0], places[-1])
     )
     return paired_differences(first, last)

@@ -18,9 +18,8 @@ from matplotlib.figure import Figure
 
 from ..errors import InputError
 from ..presentation.plots.contact_sheet import mosaic
-from ..specs import parse_shape
+from ..specs import DataSpec, parse_shape
 from ..statistics.means import mean_and_error
-from ..sweep.describe.digests import by_content
 from .data import Data, Experiment, Request
 from .images import prepared
 from .rotated import (
@@ -106,7 +105,7 @@ def data(names: tuple[str, ...], request: Request) -> Data:
     result = trained(request, files, setups)
     note = {"note": "the embedded digits stand in for the paper's data"}
     # By content: where the files are on this machine says nothing to a reader.
-    contents = {name: by_content("data", source) for name, source in sources.items()}
+    contents = {name: DataSpec.parse(source).digest() for name, source in sources.items()}
     protocol = {**result.protocol, **(note if STAND_IN in files else {}), "sources": contents}
     return replace(result, protocol=protocol)
 

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from ..data import read_digits
 from ..geometry import Forward, estimate_geometry
 from ..presentation.plots.directions import dft_energy
-from ..specs import parse_network
+from ..specs.sources import as_family
 from ..statistics.ranks import rank_correlation
 from .data import Data, Experiment, Request, Rows
 from .style import PAGE, bare, sheet, show
@@ -61,7 +61,7 @@ def data(request: Request) -> Data:
     for j in range(len(images)):
         request.say(f"figure 9: geometry at image {j + 1} of {len(images)}")
         geometry = estimate_geometry(
-            parse_network(settings.network, shape=shape),
+            as_family(settings.network, shape=shape),
             probe=Forward(images[j : j + 1]),
             networks=settings.networks,
             out=request.work("figure-09", f"image-{j}"),

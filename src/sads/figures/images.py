@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import ArtefactError, InputError
-from ..specs import parse_dataset
+from ..specs import DataSpec
+from ..specs.sources import as_dataset
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
-from ..sweep.describe.digests import by_content
 from .data import Request
 
 MOST = 60_000  # samples of a dataset: with a sixth held out, 10,000 to compare with
@@ -26,12 +26,12 @@ LEAST_FILLED = 0.8  # of the side of a picture; the rest is background
 
 def prepared(request: Request, name: str, source: str, shape: tuple[int, ...]) -> Path:
     """The file of a dataset at the size of the scale, written if it is not there yet."""
-    content = hashlib.sha256(by_content("data", source).encode()).hexdigest()[:8]
+    content = hashlib.sha256(DataSpec.parse(source).digest().encode()).hexdigest()[:8]
     path = request.work("data", f"{name}-{content}.npy")
 
     def made() -> np.ndarray:
         request.say(f"reading {source}")
-        return shrunk(parse_dataset(source).samples[:MOST], shape)
+        return shrunk(as_dataset(source).samples[:MOST], shape)
 
     keep_array(path, made)
     return path

@@ -10,7 +10,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from ..alignment import align
-from ..specs import parse_dataset, parse_shape
+from ..specs import parse_shape
+from ..specs.sources import as_dataset
 from ..statistics.means import paired_differences
 from ..sweep import Specification
 from .data import Data, Request, Rows
@@ -68,7 +69,7 @@ def _planned(
     source = f"npy:{file.as_posix()}"
     place, geometry = setup.geometry(request, f"{FOLDER}-{name}")
     grid = {"data": [source], "geometry": place, "rotations": list(ROTATIONS)}
-    alignment = align(geometry, parse_dataset(source, shape=geometry.shape, split="train"))
+    alignment = align(geometry, as_dataset(source, shape=geometry.shape, split="train"))
     values = {"min": alignment.alpha_min, "identity": alignment.alpha, "max": alignment.alpha_max}
     unit = alignment.relative / alignment.alpha
     return setup.planned(grid), {

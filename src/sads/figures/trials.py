@@ -17,6 +17,8 @@ from ..draws import DRAWS
 from ..errors import ArtefactError, SadsError
 from ..execution.engines import Engine, make_engine
 from ..geometry import Geometry, estimate_geometry
+from ..presentation.numbers import span
+from ..specs import DataSpec
 from ..specs.sources import as_family
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
@@ -24,7 +26,6 @@ from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
 from ..sweep.store.database import DONE, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import span
 from .data import Request, Row
 
 Protocol = str | Mapping[str, Any]  # a preset, or its fields
@@ -167,5 +168,6 @@ def samples_of(request: Request, folder: str, row: Row) -> np.ndarray | None:
 
 
 def index_of(row: Row) -> int:
-    """The number behind the last colon of a trial's data: an eigenvector or element of a basis."""
-    return int(row["data"].rpartition(":")[2])
+    """The index of the direction that a trial's data lie along; of a band, its first."""
+    indices = DataSpec.parse(row["data"]).indices
+    return indices[0] if indices else int(row["band_first"])

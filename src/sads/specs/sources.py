@@ -15,15 +15,15 @@ from ..geometry import Geometry, Probe, load_geometry
 from ..networks import ScoreFamily
 from ..networks.stored_weights import load_weights
 from ..path import Schedule
-from .data import parse_dataset
-from .directions import parse_directions
+from .data import DataSpec
+from .directions import DirectionsSpec
 from .grammar import parse_shape
-from .networks import parse_network
-from .probes import parse_probe
+from .networks import NetworkSpec
+from .probes import ProbeSpec
 
-Network = str | ScoreFamily | Callable[[], Any]
+Network = str | NetworkSpec | ScoreFamily | Callable[[], Any]
 Shape = str | tuple[int, ...]
-Data = str | Dataset | np.ndarray
+Data = str | DataSpec | Dataset | np.ndarray
 
 
 def as_shape(source: Shape | None) -> tuple[int, ...] | None:
@@ -56,9 +56,10 @@ def as_family(
     if isinstance(source, ScoreFamily):
         _refuse_other(source, size, prediction)
         return source if path in (None, source.schedule) else replace(source, schedule=path)
-    if isinstance(source, str):
+    if isinstance(source, (str, NetworkSpec)):
         text = source if prediction is None else f"{source},prediction={prediction}"
-        return parse_network(text, shape=size, schedule=path)
+        spec = NetworkSpec.parse(text) if isinstance(text, str) else text
+        return spec.family(size, schedule=path)
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
     name = getattr(source, "__name__", type(source).__name__)
@@ -96,7 +97,9 @@ def as_dataset(
         split: the split to use where a string names none.
     """
     if isinstance(source, str):
-        return parse_dataset(source, shape=shape, split=split)
+        source = DataSpec.parse(source)
+    if isinstance(source, DataSpec):
+        return source.dataset(shape, split)
     return Dataset(source, "data") if isinstance(source, np.ndarray) else source
 
 
@@ -108,28 +111,29 @@ def as_dataset_pair(
     Arrays are samples as they are. Everything else may have been trained on in part, so its
     held-out split is taken.
     """
+    pair = [DataSpec.parse(source) if isinstance(source, str) else source for source in (a, b)]
     sets: dict[int, Dataset] = {}
-    for place, source in sorted(enumerate((a, b)), key=lambda pair: _needs_shape(pair[1])):
-        is_array = isinstance(source, str) and source.startswith(("npy:", "npz:"))
-        sets[place] = as_dataset(source, shape=shape, split=None if is_array else "held-out")
+    for place, source in sorted(enumerate(pair), key=lambda known: _needs_shape(known[1])):
+        split = source.evaluation_split if isinstance(source, DataSpec) else None
+        sets[place] = as_dataset(source, shape=shape, split=split)
         shape = shape or sets[place].shape
     return sets[0], sets[1]
 
 
-def _needs_shape(source: Data) -> bool:
-    return isinstance(source, str) and source.startswith(("rank-one:", "sphere:"))
+def _needs_shape(source: DataSpec | Dataset | np.ndarray) -> bool:
+    return isinstance(source, DataSpec) and not source.tells_shape
 
 
 def as_probe(source: str | Probe, *, shape: tuple[int, ...]) -> Probe:
     """A probe, or the one that a string names."""
-    return parse_probe(source, shape=shape) if isinstance(source, str) else source
+    return ProbeSpec.parse(source).probe(shape) if isinstance(source, str) else source
 
 
 def as_directions(
     source: str | DirectionSet | None, *, shape: tuple[int, ...]
 ) -> DirectionSet | None:
     """A set of directions, or the one that a string names."""
-    return parse_directions(source, shape=shape) if isinstance(source, str) else source
+    return DirectionsSpec.parse(source).directions(shape) if isinstance(source, str) else source
 
 
 def as_trained(source: str | Path | Trained, *, network: Network | None = None) -> Trained:

@@ -19,7 +19,7 @@ from ...execution.engines import Engine
 from ..describe.plan import Planned
 from ..describe.trial import Trial
 from .run_trial import limited_threads
-from .trial_data import dataset
+from .trial_data import dataset, family_of
 
 BUDGET_SECONDS = 3.0  # for each of training and sampling
 MOST_STEPS = 20
@@ -106,9 +106,8 @@ def _pace(times: list[float]) -> float:
 
 def _training(trial: Trial) -> float:
     from ...diffusion import settings_for, train
-    from ...specs.sources import as_family
 
-    family = as_family(trial.network, shape=trial.shape)
+    family = family_of(trial)
     usual, protocol = family.training, trial.protocol
     batch = protocol.batch_size or usual.batch_size
     times: list[float] = []
@@ -127,9 +126,8 @@ def _training(trial: Trial) -> float:
 def _sampling(trial: Trial) -> float:
     from ...diffusion import sample_chunks
     from ...diffusion.sampling import CHUNK
-    from ...specs.sources import as_family
 
-    family = as_family(trial.network, shape=trial.shape)
+    family = family_of(trial)
     network = family.member(0).eval().requires_grad_(False)
     steps, samples = trial.protocol.steps, trial.protocol.samples
     chunk = min(CHUNK, samples)
@@ -149,9 +147,8 @@ def _sampling(trial: Trial) -> float:
 
 def _distance(trial: Trial) -> float:
     from ...distances import measure_distance
-    from ...specs.sources import as_family
 
-    shape = as_family(trial.network, shape=trial.shape).shape
+    shape = family_of(trial).shape
     rows = min(trial.protocol.samples, ROWS)
     one, other = (dataset(trial, shape, split, rows) for split in ("train", "held-out"))
     started = time.perf_counter()

@@ -41,7 +41,7 @@ from ..store.outcome import (
     TrialResult,
     read_result,
 )
-from .trial_data import dataset
+from .trial_data import dataset, family_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -232,9 +232,8 @@ def _last_tenth(losses: Float[np.ndarray, " steps"]) -> float:
 def _train(trial: Trial, out: Path, device: str) -> "Trained":
     from ...alignment import rotation_for
     from ...diffusion import settings_for, train
-    from ...specs.sources import as_family
 
-    family, protocol = as_family(trial.network, shape=trial.shape), trial.protocol
+    family, protocol = family_of(trial), trial.protocol
     data = dataset(trial, family.shape, "train", protocol.train)
     settings = settings_for(
         family,
