@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .networks import ScoreFamily
     from .path import Schedule
     from .probes import Forward, Gaussian, Point, Zero
-    from .ranking import Ranking
+    from .ranking import PilotProtocol, Ranking
     from .report import Report, build_report, write_report
     from .sweep import Protocol, Results, Trial, load_results, run_sweep
 
@@ -61,7 +61,7 @@ _HOMES = {
     "probes": ("Forward", "Gaussian", "Point", "Zero"),
     "learning": ("Risk",),
     "networks": ("ScoreFamily",),
-    "ranking": ("Ranking",),
+    "ranking": ("PilotProtocol", "Ranking"),
     "path": ("Schedule",),
     "report": ("Report", "build_report", "write_report"),
     "sweep": ("Protocol", "Results", "Trial", "load_results", "run_sweep"),
@@ -79,6 +79,7 @@ __all__ = [
     "Geometry",
     "InputError",
     "NetworkError",
+    "PilotProtocol",
     "Point",
     "Protocol",
     "Ranking",

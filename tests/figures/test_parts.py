@@ -21,7 +21,7 @@ from sads.figures.figure_02_bases import table
 from sads.figures.figure_05_contours import exact, outputs
 from sads.figures.images import prepared, shrunk
 from sads.figures.run import make_figure
-from sads.figures.trials import remembered
+from sads.storage.remembered import remembered
 
 
 def test_symmetrised_kernels_are_symmetric():

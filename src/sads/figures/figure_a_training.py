@@ -40,9 +40,10 @@ from ..specs.sources import as_family
 from ..statistics.ranks import rank_correlation
 from ..statistics.resampling import bootstrap_interval
 from ..storage.files import checksum
+from ..storage.remembered import remembered
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
-from .trials import SMALL_UNET, Setup, remembered
+from .trials import SMALL_UNET, Setup
 from .verdict import Finding
 
 FOLDER = "figure-A"

@@ -34,6 +34,7 @@ from ..statistics.means import paired_values
 from ..statistics.ranks import bootstrapped, rank_correlation
 from ..statistics.resampling import percentiles
 from ..storage.files import checksum
+from ..storage.remembered import remembered
 from ..sweep.correlation import LEAST_BANDS
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, ORANGE, PAGE, error_bars, sheet
@@ -45,7 +46,6 @@ from .trials import (
     Protocol,
     Setup,
     index_of,
-    remembered,
     run_parts,
 )
 from .verdict import Finding

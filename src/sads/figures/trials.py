@@ -4,24 +4,18 @@ Every part of a figure (a network, a basis, a dataset) is a sweep of its own, so
 made one after the other and nothing is computed twice.
 """
 
-import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..draws import DRAWS
-from ..errors import ArtefactError, SadsError
+from ..errors import SadsError
 from ..execution.engines import Engine, make_engine
 from ..geometry import Geometry, estimate_geometry
 from ..presentation.numbers import span
 from ..specs import DataSpec
 from ..specs.sources import as_family
-from ..storage.files import atomic_write, write_bytes
-from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
 from ..sweep.store.database import DONE, read_rows
@@ -142,22 +136,6 @@ def _run(
         return None
     missing = counts.total() - counts[DONE]
     return f"{missing} of {counts.total()} trials failed (sads results {out} says why)"
-
-
-def remembered(
-    path: Path, about: Mapping[str, Any], compute: Callable[[], dict[str, Any]]
-) -> dict[str, Any]:
-    """What was computed before in the same way, or else what is computed now, kept as JSON."""
-    way = json.loads(json.dumps({**about, "draws": DRAWS}))
-    if path.is_file():
-        with suppress(ArtefactError):  # what is damaged is computed again
-            kept = unseal_json(path.read_bytes(), path)
-            if kept.get("about") == way and isinstance(kept.get("found"), dict):
-                return kept["found"]
-    computed = compute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, write_bytes(seal_json({"about": way, "found": computed})))
-    return computed
 
 
 def samples_of(request: Request, folder: str, row: Row) -> np.ndarray | None:
