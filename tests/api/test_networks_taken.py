@@ -43,8 +43,12 @@ def test_a_family_is_trained_under_its_own_schedule(data, tmp_path):
     assert plain.losses.tolist() != trained.losses.tolist()
 
 
-@pytest.mark.parametrize("source", [STRING, make, sads.ScoreFamily(make, (1, 4, 4))], ids=str)
-@pytest.mark.parametrize("schedule", ["cosine", COSINE], ids=str)
+@pytest.mark.parametrize(
+    "source",
+    [STRING, make, sads.ScoreFamily(make, (1, 4, 4))],
+    ids=["string", "callable", "family"],
+)
+@pytest.mark.parametrize("schedule", ["cosine", COSINE], ids=["name", "value"])
 def test_a_schedule_is_a_name_or_a_value(source, schedule, data):
     expected = Schedule("cosine") if schedule == "cosine" else COSINE
     assert sads.network(source, shape=(1, 4, 4), schedule=schedule).schedule == expected

@@ -14,6 +14,7 @@ from sads.directions.sets import ChannelMeans
 from sads.errors import InputError
 from sads.learning import HeldOut, Optimum, measure_risk, reference_for
 from sads.networks import ScoreFamily
+from sads.path import Schedule
 from sads.ranking import PilotProtocol, check_families, rank_families
 from sads.ranking import pilot as pilot_module
 from sads.ranking.pilot import common_errors, run_pilot
@@ -179,6 +180,9 @@ def test_candidates_that_cannot_be_compared():
     other = ScoreFamily(partial(Scaled, 0.5), (1, 8, 8), name="b")
     with pytest.raises(InputError, match="a takes samples of 1x4x4, b of 1x8x8"):
         check_families([family("a"), other])
+    cosine = replace(family("b"), schedule=Schedule("cosine"))
+    with pytest.raises(InputError, match="give one schedule for all"):
+        check_families([family("a"), cosine])
     with pytest.raises(InputError, match="1x4x4, digits has 1x8x8"):
         rank_families([family("a"), family("b")], *as_splits("digits"), pilot=SHORT)
 

@@ -138,7 +138,7 @@ def rank_families(
 
 
 def check_families(families: Sequence[ScoreFamily]) -> None:
-    """Raise unless there are at least two, of different names and one shape."""
+    """Raise unless there are at least two, of different names, one shape and one schedule."""
     if len(families) < 2:
         raise InputError(f"a ranking takes at least two networks, got {len(families)}")
     first, names = families[0], set[str]()
@@ -153,6 +153,11 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
             a, b = ("x".join(map(str, f.shape)) for f in (first, family))
             raise InputError(
                 f"{first.name} takes samples of {a}, {family.name} of {b}: give one shape for all"
+            )
+        if family.schedule != first.schedule:
+            raise InputError(
+                f"{first.name} is meant for {first.schedule}, {family.name} for {family.schedule}: "
+                "errors at different noise are not comparable, give one schedule for all"
             )
 
 
