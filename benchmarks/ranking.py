@@ -116,8 +116,8 @@ class Place:
     network: str
     by: str
     place: int
-    constant: float
-    total: float
+    constant: float | None
+    total: float | None
     steps: int
     before_next: float | None
 
@@ -266,6 +266,7 @@ def score_missing(pool: Pool) -> None:
         aligned = align(geometry, data)
         beside = zero_cost_scores(family, data.samples)
         seeds, sw2 = outcomes(pool, dataset)
+        mean, error = mean_and_error(sw2[network])
         row = Scores(
             dataset=dataset,
             network=network,
@@ -276,7 +277,8 @@ def score_missing(pool: Pool) -> None:
             synflow=beside.synflow,
             jacobian=beside.jacobian,
             seeds=seeds,
-            **dict(zip(("sw2", "sw2_error"), mean_and_error(sw2[network]), strict=True)),
+            sw2=mean,
+            sw2_error=error,
         )
         known.append(row)
         write_table(name, known)

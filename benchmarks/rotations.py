@@ -135,11 +135,11 @@ def _row(data: str, trial: dict[str, Any], out: Path) -> dict[str, Any]:
 
     from sads.alignment import align, make_rotation
     from sads.geometry import load_geometry
-    from sads.specs import parse_dataset
+    from sads.specs.sources import as_dataset
     from sads.sweep.store.layout import Layout, read_published
 
     geometry = load_geometry(WORK / f"geometry-{data}")
-    training = parse_dataset(trial["data"], shape=geometry.shape, split="train")
+    training = as_dataset(trial["data"], shape=geometry.shape, split="train")
     budget = trial["protocol"]["iterations"]
     turned = training.samples
     if trial["rotation"] != "identity":

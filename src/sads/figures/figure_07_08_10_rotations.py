@@ -156,7 +156,7 @@ def _experiment(
         title,
         SCALES,
         partial(data, parts),
-        partial(draw, metric=metric),
+        lambda data: draw(data, metric),
         partial(lowest_is_best, metric=metric),
         parts,
         check=partial(wanted, parts),

@@ -54,7 +54,7 @@ def data(request: Request) -> Data:
     """One row for each training, with its cell."""
     settings = SCALES[request.scale]
     setup = settings.setup
-    common = dict(setup.protocol)
+    common = setup.protocol_table
     place, _ = setup.geometry(request, FOLDER)
     size = int(np.prod(parse_shape(str(setup.shape))))
     indices = shown_indices(size, settings.directions)

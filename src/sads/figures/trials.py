@@ -60,6 +60,12 @@ class Setup:
     networks: int | None = None
     tolerance: float | None = None
 
+    @property
+    def protocol_table(self) -> dict[str, Any]:
+        """The protocol as a preset with fields that replace its own."""
+        own = self.protocol
+        return {"preset": own} if isinstance(own, str) else dict(own)
+
     def geometry(self, request: Request, name: str) -> tuple[str, Geometry]:
         """Its geometry, estimated if it is not there yet, and the directory, as trials name it."""
         place = request.work("geometry", name)
