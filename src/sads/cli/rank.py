@@ -24,9 +24,9 @@ def rank(
     seed: Seed = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Order architectures for a dataset, by the cheapest way that has been right before.
+    """Order architectures for a dataset, and say how often such orders have been right.
 
-    A zero-cost score of untrained networks would be the cheapest; none has been right so far. So
+    A score of untrained networks is used if one has passed its validation; none has. So
     all candidates are trained for a short time with the same batches and noise, and compared by
     their errors on held-out data. They are looked at after half of the steps, and before that at
     halves down to 20 steps: there the worse half leaves, and the pilot ends as soon as the order is

@@ -1,7 +1,7 @@
 """Which architecture suits a dataset, how sure that is, and what it cost to know.
 
-The cheapest way that has passed its validation is used (`validity`): a zero-cost score of untrained
-networks (`zero_cost`), or else a pilot of short trainings (`pilot`).
+A zero-cost score of untrained networks (`zero_cost`) is used if one has passed its validation, or
+else a pilot of short trainings (`pilot`). How far either was right is in `validity`.
 """
 
 import itertools
@@ -110,7 +110,7 @@ def rank_families(
         families: the architectures, of different names and the shape of the data.
         training: what they are to be trained on.
         held_out: what they are measured on.
-        pilot: how short trainings are made; None for the cheapest way that has passed.
+        pilot: how short trainings are made; None for a score, if one has passed.
         out: directory in which a pilot is kept, and from which a stopped one goes on.
         on_progress: called with the architecture at hand, how many steps of the work are done and
             how many there are at most.
