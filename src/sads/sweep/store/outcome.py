@@ -22,7 +22,7 @@ class _Message(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """What workers and drivers say to each other."""
 
 
-class Conditions(_Message):
+class Conditions(_Message, frozen=True):
     """How the trials of a sweep are run.
 
     Attributes:
@@ -56,7 +56,7 @@ class Job(Conditions):
     attempt: int = 1
 
 
-class RiskNumbers(_Message):
+class RiskNumbers(_Message, frozen=True):
     """The exact risk of a network, where the law of its data is known; see `sads.learning.risk`.
 
     `along` and `off` are None where the data spans the whole space. Errors are standard errors.
@@ -103,7 +103,7 @@ class Metrics(RiskNumbers):
         return self
 
 
-class Timings(_Message):
+class Timings(_Message, frozen=True):
     """Seconds spent on each part, over all attempts that the result builds on.
 
     The risk is timed in the last attempt alone; results from before it was measured have no time.
@@ -119,7 +119,7 @@ class Timings(_Message):
         return sum(getattr(self, name) or 0.0 for name in type(self).model_fields)
 
 
-class Provenance(_Message):
+class Provenance(_Message, frozen=True):
     """Where and by what a result was computed."""
 
     host: str
@@ -135,7 +135,7 @@ class Provenance(_Message):
         return finished
 
 
-class TrialResult(_Message):
+class TrialResult(_Message, frozen=True):
     """What came of a trial.
 
     Attributes:
@@ -175,7 +175,7 @@ def read_result(path: Path) -> TrialResult:
     return result
 
 
-class Failure(_Message):
+class Failure(_Message, frozen=True):
     """What kept a trial from a result.
 
     Attributes:
@@ -189,7 +189,7 @@ class Failure(_Message):
     error: str
 
 
-class Outcome(_Message):
+class Outcome(_Message, frozen=True):
     """What a worker answers: a result, or what kept the trial from one."""
 
     result: TrialResult | None = None
