@@ -64,7 +64,7 @@ def test_a_healthy_network_passes_and_a_silent_one_is_named_with_its_remedy():
 
 def test_a_geometry_is_kept_and_a_change_is_noticed(tmp_path):
     golden = tmp_path / "golden"
-    with pytest.raises(pytest.fail.Exception, match="no geometry in .*--sads-update"):
+    with pytest.raises(pytest.fail.Exception, match=r"no geometry in .*--sads-update"):
         assert_same_geometry(Net, golden, SHAPE, networks=48)
     assert not golden.exists()
     assert_same_geometry(Net, golden, SHAPE, networks=48, update=True)
@@ -84,10 +84,10 @@ def test_a_direction_that_is_not_learned_is_named():
         "learning_rate": 1e-2,
         "directions": "dct:bands=3",
     }
-    shares = assert_learns(Net, "gaussian", worst=0.05, **protocol)
+    shares = assert_learns(Net, "gaussian", worst=0.05, shape=SHAPE, **protocol)
     assert len(shares) == 3
+    blind = partial(Net, learns=False)
     with pytest.raises(pytest.fail.Exception, match=r"hardly learns frequency 0\.00-0\.00"):
-        blind = partial(Net, learns=False)
         assert_learns(blind, "gaussian", worst=0.05, shape=SHAPE, **protocol)
 
 
