@@ -84,11 +84,11 @@ def test_a_direction_that_is_not_learned_is_named():
         "learning_rate": 1e-2,
         "directions": "dct:bands=3",
     }
-    shares = assert_learns(Net, "gaussian", worst=0.05, shape=SHAPE, **protocol)
+    shares = assert_learns(Net, "gaussian", worst=0.05, **protocol)
     assert len(shares) == 3
     blind = partial(Net, learns=False)
     with pytest.raises(pytest.fail.Exception, match=r"hardly learns frequency 0\.00-0\.00"):
-        assert_learns(blind, "gaussian", worst=0.05, shape=SHAPE, **protocol)
+        assert_learns(blind, "gaussian", worst=0.05, **protocol)
 
 
 def test_pytest_offers_the_checks_as_fixtures(tmp_path):
