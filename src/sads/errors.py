@@ -1,5 +1,8 @@
 """The errors this package raises on purpose. Each says what was expected, what came, what to do."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class SadsError(Exception):
     """Base of all errors raised on purpose; the command line shows it as one line.
@@ -17,6 +20,18 @@ def brief(error: BaseException) -> str:
     """Kind and first line of an error that somebody else raised."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else 'no message'}"
+
+
+def expected_one_of(name: object, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the one that was meant, and all that are known.
+
+    >>> expected_one_of("cosin", ["linear", "cosine"])
+    ": did you mean 'cosine'? Known: linear, cosine"
+    """
+    names = list(known)
+    close = get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {close[0]!r}? Known:" if close else "expected one of"
+    return f": {hint} {', '.join(names)}"
 
 
 class InputError(SadsError, ValueError):

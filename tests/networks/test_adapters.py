@@ -149,7 +149,7 @@ def test_there_is_a_small_configuration_of_each_class(kind):
     [
         ("{", "not a JSON"),
         ("[]", "a JSON object"),
-        ('{"_class_name": "UNet2DModl"}', "did you mean UNet2DModel"),
+        ('{"_class_name": "UNet2DModl"}', "did you mean 'UNet2DModel'"),
         ("{}", "expected one of"),
         ('{"_class_name": "UNet2DModel", "in_channels": 3}', "give a shape"),
     ],

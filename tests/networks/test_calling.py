@@ -235,7 +235,7 @@ class Pooled(Conv):
 
 def test_a_call_that_fails_says_what_was_passed_and_what_to_write():
     said = failure(Hungry())
-    assert "called as forward(x, t=t, y=0)" in said
+    assert "called as forward(x, t=t, y=torch.full((len(x),), 0))" in said
     assert "its signature is forward(x, t, y, depth, mask=None)" in said
     line = "return self.net(x, t=t, y=torch.full((len(x),), 0), depth=x.new_zeros(len(x), WIDTH))"
     assert line in said

@@ -18,7 +18,7 @@ from ..geometry import Geometry
 from ..geometry.checks import check_family
 from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of, zero_layers
 from ..networks import ScoreFamily
-from ..networks.adapters.calls import Adapted
+from ..networks.adapters import Adapted, module_inside
 from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
 from ..probes import Gaussian
@@ -60,7 +60,7 @@ class Patient:
     @property
     def module(self) -> nn.Module:
         """The module inside, whose layers can be named."""
-        return _inside(self.start)
+        return module_inside(self.start)
 
     def run(
         self, network: nn.Module, x: Float[Tensor, "N ..."], timestep: int
@@ -120,7 +120,7 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
     start.requires_grad_(False)
     start, moved, x = _in_double_precision(start, moved, x)
     steps = take_steps(moved, x[:FEW], family.schedule, seed)
-    stuck = zero_layers(_inside(moved))
+    stuck = zero_layers(module_inside(moved))
     move_on(moved, steps.moved or {n for n, _ in moved.named_parameters()}, seed)
     moved.requires_grad_(False)
     return Patient(family, silence, start, moved, steps, stuck, x)
@@ -151,10 +151,6 @@ def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> b
             )
     except Exception as error:
         raise NetworkError(why_not_called(first, x[:1], error)) from error
-
-
-def _inside(network: nn.Module) -> nn.Module:
-    return network.network if isinstance(network, Adapted) else network
 
 
 def relative(difference: Tensor, scale: Tensor) -> float:

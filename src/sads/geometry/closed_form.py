@@ -18,7 +18,7 @@ from jaxtyping import Float
 from ..directions import Structure
 from ..networks import DiT, Linear
 from ..networks.base import ScoreNetwork
-from ..networks.dit import sincos_positions
+from ..networks.transformer import sincos_positions
 from ..path import Schedule
 from ..probes import Forward, Gaussian, Point, Probe, Zero
 

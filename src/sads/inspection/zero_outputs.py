@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from ..errors import NetworkError
 from ..networks import ScoreFamily
-from ..networks.adapters.calls import Adapted
+from ..networks.adapters import module_inside
 from ..networks.initialisation import fans
 from .initial_distributions import unseen
 from .moving import affecting, moved
@@ -77,7 +77,7 @@ def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
         x: an input that is not zero, (1, *shape).
         t: its timestep, (1,).
     """
-    network = _inside(run)
+    network = module_inside(run)
     weights = [
         name
         for name, parameter in network.named_parameters()
@@ -104,10 +104,6 @@ def _is_matrix(parameter: Tensor) -> bool:
     return sum(n > 1 for n in parameter.shape) > 1
 
 
-def _inside(run: nn.Module) -> nn.Module:
-    return run.network if isinstance(run, Adapted) else run
-
-
 def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
     """What keeps a noise predictor's weights from its output; None if no zero parameter does.
 
@@ -116,7 +112,7 @@ def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
         x: an input that is not zero, (1, *shape).
         t: its timestep, (1,).
     """
-    network = _inside(run)
+    network = module_inside(run)
 
     def output() -> tuple[Tensor]:
         return (_output(run, x, t),)

@@ -144,7 +144,7 @@ def unseeded_member(family: ScoreFamily) -> nn.Module:
     stream of their own. Everybody else calls `ScoreFamily.member`.
 
     Raises:
-        NetworkError: if the factory fails, or wants to leave.
+        NetworkError: if the factory fails or exits.
     """
     try:
         made = family.factory()

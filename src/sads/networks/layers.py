@@ -32,12 +32,6 @@ def attention(qkv: Tensor, heads: int) -> Tensor:
     return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
-def unpatchify(z: Tensor, grid: tuple[int, int], patch: int) -> Tensor:
-    """Tokens (N, T, patch * patch * C) to images (N, C, H, W)."""
-    z = z.unflatten(-1, (patch, patch, -1)).unflatten(1, grid)
-    return torch.einsum("nrcpqd->ndrpcq", z).flatten(4, 5).flatten(2, 3)
-
-
 class GroupNorm(nn.GroupNorm):
     """Group normalisation that is exact on constant groups.
 

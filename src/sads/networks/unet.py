@@ -168,11 +168,11 @@ class UNet(ScoreNetwork):
 
     def distributions(self) -> dict[str, Distribution]:
         """PyTorch's defaults; with `zero_init`, zero where upstream's `zero_module` stands."""
-        found = default_distributions(self)
-        if self.zero_init:
-            zeroed = ("conv_out.", "attention.proj.", "head.")
-            found |= {n: Constant(0.0) for n in found if any(z in n for z in zeroed)}
-        return found
+        zeroed = ("conv_out.", "attention.proj.", "head.") if self.zero_init else ()
+        return {
+            name: Constant(0.0) if any(part in name for part in zeroed) else default
+            for name, default in default_distributions(self).items()
+        }
 
     @property
     def symmetries(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ...path import Schedule
 from ..isolation import global_state_kept
 from .calls import Adapted, first_channels, tensor_in
+from .convention import TEXT
 from .hints import hints_of
 
 
@@ -68,13 +69,7 @@ def assumptions_of(
     with global_state_kept(), torch.no_grad():
         output = member.call(x, t)
     how = member.convention
-    span, dtype = (0.0, float(last)), "int64"
-    if how.sigma:
-        levels = member.get_buffer("sigma")
-        span, dtype = (
-            (float(levels[0]), float(levels[-1])),
-            str(levels.dtype).removeprefix("torch."),
-        )
+    times = member.get_buffer("sigma") if how.sigma else torch.tensor([0, last])
     return Assumptions(
         prediction=member.prediction,
         process="variance-exploding" if how.sigma else "variance-preserving",
@@ -82,9 +77,9 @@ def assumptions_of(
         steps=schedule.steps,
         time=how.time or "second argument",
         passed_by="keyword" if how.by_keyword else "position",
-        time_from=span[0],
-        time_to=span[1],
-        time_dtype=dtype,
+        time_from=float(times[0]),
+        time_to=float(times[-1]),
+        time_dtype=str(times.dtype).removeprefix("torch."),
         inputs=_inputs(member),
         output=_reading(output, x),
         hints=hints_of(member.network, how, member.prediction, name),
@@ -93,14 +88,14 @@ def assumptions_of(
 
 def _inputs(member: Adapted) -> dict[str, str]:
     """What is passed beside input and time, in words."""
-    found = {}
+    inputs = {}
     how = member.convention
     if how.label is not None:
         meaning = " (null)" if how.label.null else ""
-        found[how.label.name] = f"{how.label.value}{meaning}"
+        inputs[how.label.name] = f"{how.label.value}{meaning}"
     if how.text_width is not None:
-        found["encoder_hidden_states"] = f"zeros of width {how.text_width}"
-    return found
+        inputs[TEXT] = f"zeros of width {how.text_width}"
+    return inputs
 
 
 def _reading(output: Any, x: Tensor) -> str:

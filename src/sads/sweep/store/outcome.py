@@ -36,7 +36,7 @@ class Conditions(_Message, frozen=True):
     keep: Literal["network", "samples"] = "network"
 
 
-class Job(Conditions):
+class Job(Conditions, frozen=True):
     """One trial for a worker.
 
     Attributes:
@@ -72,13 +72,13 @@ class RiskNumbers(_Message, frozen=True):
     nats_error: Size | None = None
 
 
-class Moment(RiskNumbers):
+class Moment(RiskNumbers, frozen=True):
     """The risk after some steps of training."""
 
     step: int = Field(ge=1)
 
 
-class Metrics(RiskNumbers):
+class Metrics(RiskNumbers, frozen=True):
     """What was measured: distances to held-out data (`sads.distances.Distance`) and exact risk.
 
     Without samples there are no distances. `loss` is the mean over the last tenth of the training.
