@@ -83,7 +83,7 @@ from sads.directions.sets import Columns, Cosines, DirectionSet
 from sads.errors import SadsError
 from sads.geometry import Zero, estimate_geometry
 from sads.inspection.jacobian_products import moving_parameters
-from sads.learning import Optimum, Protocol, Scene, forecast_training
+from sads.learning import Optimum, Recipe, Scene, forecast_training
 from sads.learning.agreement import halves_agreement, stepped_up
 from sads.learning.forecast import drift_of
 from sads.learning.method import Method
@@ -92,7 +92,7 @@ from sads.learning.pilot import Followed, follow_training
 from sads.learning.tangent_flow import TangentFlow
 from sads.networks import ScoreFamily
 from sads.randomness import stream, torch_stream
-from sads.specs import parse_dataset, parse_network, parse_shape
+from sads.specs import DataSpec, NetworkSpec, parse_shape
 from sads.statistics.ranks import rank_correlation
 from sads.storage.files import atomic_write, write_bytes
 
@@ -129,9 +129,9 @@ class Pool:
     flow_networks: int = 8
 
     @property
-    def protocol(self) -> Protocol:
+    def recipe(self) -> Recipe:
         """How the steps are taken."""
-        return Protocol("adam", self.learning_rate, self.batch_size, self.clip)
+        return Recipe("adam", self.learning_rate, self.batch_size, self.clip)
 
     @property
     def spelled(self) -> str:
@@ -142,7 +142,7 @@ class Pool:
         """One of its networks."""
         given = {"network": entry} if isinstance(entry, str) else entry
         shape = parse_shape(given.get("shape", self.shape))
-        return parse_network(given["network"], shape=shape)
+        return NetworkSpec.parse(given["network"]).family(shape)
 
     def laws(self, mnist: Path | None) -> Iterator[tuple[str, Law]]:
         """The datasets that can be had."""
@@ -151,7 +151,8 @@ class Pool:
                 print(f"{name} is left out: no --mnist directory is given", file=sys.stderr)
                 continue
             try:
-                made = parse_dataset(text.format(mnist=mnist), shape=parse_shape(self.shape))
+                spec = DataSpec.parse(text.format(mnist=mnist))
+                made = spec.dataset(parse_shape(self.shape), count=1)
             except SadsError as error:
                 print(f"{name} is left out: {error}", file=sys.stderr)
                 continue
@@ -295,7 +296,7 @@ def trained(
     started, pool = time.process_time(), shop.pool
     directions, _ = shop.directions(family)
     followed = follow_training(
-        Scene(family, Optimum(law), law, directions, pool.protocol),
+        Scene(family, Optimum(law), law, directions, pool.recipe),
         moments=pool.moments,
         seed=seed,
         points=pool.points,
@@ -369,7 +370,7 @@ def forecasts(shop: Workshop, family: ScoreFamily, data: str, law: Law) -> list[
     """All forecasts of one network on one dataset, with their reliabilities."""
     pool, (directions, diagonals) = shop.pool, shop.directions(family)
 
-    scene = Scene(family, Optimum(law), law, directions, pool.protocol, seed=1)
+    scene = Scene(family, Optimum(law), law, directions, pool.recipe, seed=1)
 
     def rows_of(method: Method, networks: int) -> np.ndarray:
         return forecast_training(scene, method, networks=networks).rows
@@ -411,7 +412,7 @@ def forecast_row(
 def flows(shop: Workshop, family: ScoreFamily, data: str, law: Law) -> list[dict[str, str]]:
     """The tangent flow, along the judged directions alone."""
     pool, (directions, _) = shop.pool, shop.directions(family)
-    scene = Scene(family, Optimum(law), law, directions.sets[0], pool.protocol, seed=1)
+    scene = Scene(family, Optimum(law), law, directions.sets[0], pool.recipe, seed=1)
     method = TangentFlow(steps=pool.moments[-1])
     units = forecast_training(scene, method, networks=pool.flow_networks).rows
     reliability = stepped_up(halves_agreement(units, drift_of))

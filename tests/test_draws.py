@@ -17,6 +17,7 @@ from sads.diffusion import Trained, read_training
 from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
+from sads.presentation.sweep import sentences
 from sads.sweep import Trial, run_sweep
 from sads.sweep.describe.plan import plan_trials
 from sads.sweep.describe.specification import load_specification
@@ -25,7 +26,6 @@ from sads.sweep.store.database import read_facts, read_rows
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import TrialResult
 from sads.sweep.store.table import write_csv
-from sads.sweep.summary import sentences
 from tests.sweep.small import InProcess
 
 GOLDEN = Path(__file__).parent / "golden" / "draws-1"
@@ -91,7 +91,7 @@ def test_an_old_training_is_used_but_not_continued(old: Path) -> None:
     assert (header.draws, header.step) == (1, 3)
     finished = train(old / "training", 3)
     assert finished.losses.tolist() == pytest.approx(tensors["losses"].tolist())
-    assert next(api.sample(old / "training", 2, steps=2)).shape == (2, 1, 4, 4)
+    assert api.sample(old / "training", 2, steps=2).shape == (2, 1, 4, 4)
     with pytest.raises(ArtefactError, match=r"version 1 of the random draws.*cannot continue"):
         train(old / "training", 6)
     assert contents(old) == before

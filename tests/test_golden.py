@@ -12,7 +12,7 @@ from sads.alignment import load_rotation, save_rotation
 from sads.diffusion import read_training, stored_rotation
 from sads.geometry import load_geometry
 from sads.geometry.spectra import read_spectrum
-from sads.sweep.describe.digests import digest
+from sads.specs.digests import path_digest as digest
 from sads.sweep.store.database import read_rows
 from sads.sweep.store.outcome import read_result
 from sads.sweep.store.table import read_csv

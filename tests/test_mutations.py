@@ -21,8 +21,8 @@ from sads.figures.trials import remembered
 from sads.geometry import load_geometry
 from sads.geometry.artefact import read_state
 from sads.geometry.spectra import read_spectrum, write_spectrum
+from sads.specs.digests import _artefact_digest
 from sads.storage.sealed import write_sealed
-from sads.sweep.describe.digests import _artefact_digest
 from sads.sweep.execute.run_trial import SAMPLES_FORMAT, known_samples
 from sads.sweep.store.database import Store, read_rows
 from sads.sweep.store.layout import Layout, read_published

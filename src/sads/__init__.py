@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         diagnose,
         distance,
         estimate_geometry,
+        forecast,
         load_trained,
         network,
         rank,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .directions import Band, Resolution, SADs, Spectrum, windowed_similarity
     from .errors import ArtefactError, InputError, NetworkError, SadsError
     from .geometry import Geometry, load_geometry
-    from .learning import Risk
+    from .learning import Forecast, Risk, load_forecast
     from .networks import ScoreFamily
     from .path import Schedule
     from .probes import Forward, Gaussian, Point, Zero
@@ -45,6 +46,7 @@ _HOMES = {
         "diagnose",
         "distance",
         "estimate_geometry",
+        "forecast",
         "load_trained",
         "network",
         "rank",
@@ -59,7 +61,7 @@ _HOMES = {
     "errors": ("ArtefactError", "InputError", "NetworkError", "SadsError"),
     "geometry": ("Geometry", "load_geometry"),
     "probes": ("Forward", "Gaussian", "Point", "Zero"),
-    "learning": ("Risk",),
+    "learning": ("Forecast", "Risk", "load_forecast"),
     "networks": ("ScoreFamily",),
     "ranking": ("Ranking",),
     "path": ("Schedule",),
@@ -74,6 +76,7 @@ __all__ = [
     "Band",
     "BandDifference",
     "Comparison",
+    "Forecast",
     "Forward",
     "Gaussian",
     "Geometry",
@@ -101,6 +104,8 @@ __all__ = [
     "diagnose",
     "distance",
     "estimate_geometry",
+    "forecast",
+    "load_forecast",
     "load_geometry",
     "load_results",
     "load_rotation",

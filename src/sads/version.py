@@ -11,9 +11,9 @@ _ASIDE = (
     "doctor",
     "execution",
     "figures",
-    "markup.py",
     "presentation",
     "report",
+    "shown.py",
     "sweep",
     "watch.py",
 )

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArtefactError, SadsError
+from .presentation.numbers import span
+from .presentation.sweep import named
 from .sweep.store.database import DONE, FAILED, PENDING, QUARANTINED, read_rows
 from .sweep.store.layout import Layout
-from .sweep.summary import named, span
 
 if TYPE_CHECKING:
     from .diffusion import Header
@@ -128,8 +129,8 @@ def held(lock: Path) -> bool | None:
 
 
 def _geometry(place: Path) -> Standing:
-    from .directions import headline
     from .geometry import load_geometry  # torch takes seconds to load
+    from .presentation.directions import headline
 
     geometry = load_geometry(place)
     state, running = geometry.state, held(place / ".lock")

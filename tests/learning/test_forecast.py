@@ -10,7 +10,7 @@ from sads.api import network
 from sads.data.laws import Law, Normal
 from sads.directions.sets import ChannelMeans, Cosines, DirectionSet, Entries
 from sads.errors import InputError
-from sads.learning import Forecast, HeldOut, Optimum, Protocol, Reference, Scene, forecast_training
+from sads.learning import Forecast, HeldOut, Optimum, Recipe, Reference, Scene, forecast_training
 from sads.learning.one_step import OneStep
 from sads.networks import ScoreFamily
 
@@ -34,8 +34,8 @@ def _family(theta: np.ndarray | None = None) -> ScoreFamily:
     return ScoreFamily(lambda: _Linear(theta), (SIZE,))
 
 
-def _step(optimiser: str = "adam", batch_size: int = 64) -> Protocol:
-    return Protocol(optimiser, batch_size=batch_size, clip=None)
+def _step(optimiser: str = "adam", batch_size: int = 64) -> Recipe:
+    return Recipe(optimiser, batch_size=batch_size, clip=None)
 
 
 def forecast_step(
@@ -44,7 +44,7 @@ def forecast_step(
     target: Law,
     *,
     directions: DirectionSet | None = None,
-    step: Protocol | None = None,
+    step: Recipe | None = None,
     points: int = 128,
     at_optimum: bool = False,
     seed: int = 0,
@@ -212,14 +212,14 @@ def test_too_few_networks_are_refused() -> None:
         ({"loss_weights": np.full(1000, np.nan)}, "finite"),
     ],
 )
-def test_protocols_that_make_no_sense_are_refused(fields: dict, message: str) -> None:
+def test_recipes_that_make_no_sense_are_refused(fields: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Protocol(**fields)
+        Recipe(**fields)
 
 
 def test_a_law_of_other_timesteps_is_refused() -> None:
     with pytest.raises(InputError, match="has 1000 entries"):
-        _forecast(_family(), step=Protocol(timestep_law=np.ones(10)))
+        _forecast(_family(), step=Recipe(timestep_law=np.ones(10)))
 
 
 def test_data_of_another_size_is_refused() -> None:

@@ -10,7 +10,7 @@ from sads.api import network
 from sads.data.laws import Normal
 from sads.directions.sets import ChannelMeans, Cosines, Entries, MeansAndBands
 from sads.errors import InputError
-from sads.learning import Optimum, Protocol, Scene, forecast_training
+from sads.learning import Optimum, Recipe, Scene, forecast_training
 from sads.learning.pilot import Pilot, follow_training
 from sads.learning.projections import group_parts
 from sads.learning.tangent_flow import TangentFlow
@@ -36,10 +36,10 @@ class _Gains(nn.Module):
         return self.speeds * self.theta * x * self.noise[t][:, None]
 
 
-def _scene(protocol: Protocol) -> Scene:
+def _scene(recipe: Recipe) -> Scene:
     law = Normal.white(SIZE)
     family = ScoreFamily(_Gains, (SIZE,))
-    return Scene(family, Optimum(law), law, Entries((SIZE,)), protocol)
+    return Scene(family, Optimum(law), law, Entries((SIZE,)), recipe)
 
 
 def _half(rates: np.ndarray) -> np.ndarray:
@@ -56,7 +56,7 @@ def _half(rates: np.ndarray) -> np.ndarray:
 def test_the_flow_of_sgd_is_its_closed_form() -> None:
     """Each gain goes to one by 2 eta s_i^2 E[x_i^2 (1 - abar)] / D a step."""
     rate = 0.02
-    scene = _scene(Protocol("sgd", rate, clip=None))
+    scene = _scene(Recipe("sgd", rate, clip=None))
     forecast = forecast_training(scene, TangentFlow(steps=10_000, points=400), networks=16)
     s = 1 - scene.family.schedule.abar
     truth = _half(2 * rate * SPEEDS**2 * s.mean() / SIZE)
@@ -66,7 +66,7 @@ def test_the_flow_of_sgd_is_its_closed_form() -> None:
 
 def test_the_flow_of_adam_is_what_training_then_does() -> None:
     """Adam with small batches divides by the noise of its gradients."""
-    scene = _scene(Protocol("adam", 0.01, batch_size=8, clip=None))
+    scene = _scene(Recipe("adam", 0.01, batch_size=8, clip=None))
     moments = [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100]
     trainings = [follow_training(scene, seed=seed, moments=moments) for seed in range(24)]
     shares = np.mean([training.shares for training in trainings], axis=0)
@@ -84,20 +84,20 @@ def test_a_loss_that_leaves_noisy_levels_out_teaches_nothing_there() -> None:
     weights = np.repeat([1.0, 0.0], 500)
     plain, lower = (
         forecast_training(
-            _scene(Protocol("sgd", 0.01, clip=None, loss_weights=w)),
+            _scene(Recipe("sgd", 0.01, clip=None, loss_weights=w)),
             TangentFlow(steps=1, points=400),
             networks=8,
         ).drift
         for w in (None, weights)
     )
-    s = 1 - _scene(Protocol()).family.schedule.abar
+    s = 1 - _scene(Recipe()).family.schedule.abar
     # The gain does not depend on t here, so only the size of the gradient changes.
     expected = (s * weights).mean() / s.mean()
     np.testing.assert_allclose(lower / plain, expected, rtol=0.15)
 
 
 def test_a_pilot_is_a_training_cut_short() -> None:
-    scene = _scene(Protocol("adam", 0.01))
+    scene = _scene(Recipe("adam", 0.01))
     forecast = forecast_training(scene, Pilot(steps=32), networks=8)
     followed = follow_training(scene, seed=scene.network_seed(0), moments=[8, 32])
     np.testing.assert_allclose(forecast.rows[0, 0], followed.taken[0])
@@ -106,7 +106,7 @@ def test_a_pilot_is_a_training_cut_short() -> None:
 
 def test_followed_trainings_are_those_of_torch() -> None:
     """AdamW with a warm-up, written out."""
-    scene = _scene(Protocol("adamw", 0.05, batch_size=16, clip=0.1, weight_decay=0.2, warm_up=4))
+    scene = _scene(Recipe("adamw", 0.05, batch_size=16, clip=0.1, weight_decay=0.2, warm_up=4))
     followed = follow_training(scene, seed=3, moments=[0, 10])
     member = scene.family.member(3)
     optimiser = torch.optim.AdamW(member.parameters(), lr=0.05, weight_decay=0.2)
@@ -128,7 +128,7 @@ def test_followed_trainings_are_those_of_torch() -> None:
 def test_the_law_of_timesteps_decides_the_batches() -> None:
     law = np.zeros(1000)
     law[[10, 20]] = 1, 3
-    batch = _scene(Protocol(timestep_law=law, batch_size=4000)).batch(np.random.default_rng(0))
+    batch = _scene(Recipe(timestep_law=law, batch_size=4000)).batch(np.random.default_rng(0))
     assert set(batch.t.tolist()) == {10, 20}
     assert abs((batch.t == 20).double().mean().item() - 0.75) < 0.03
 
@@ -152,7 +152,7 @@ def test_parts_in_groups_have_the_groups_energies(directions) -> None:
 
 def test_all_methods_agree_on_a_small_network() -> None:
     family, law = network("cnn,width=8,depth=2", shape="1x4x4"), Normal.white(16)
-    scene = Scene(family, Optimum(law), law, Cosines((1, 4, 4), 6), Protocol())
+    scene = Scene(family, Optimum(law), law, Cosines((1, 4, 4), 6), Recipe())
     drifts = [
         forecast_training(scene, method, networks=32).drift
         for method in (None, TangentFlow(steps=400), Pilot(steps=64))

@@ -18,8 +18,9 @@ from sads.networks import MLP, PRESETS, ScoreFamily, preset_family
 from sads.path import Schedule
 from sads.report.build import build_report
 from sads.sweep import Trial
-from sads.sweep.describe.plan import Planned, check_trials
+from sads.sweep.describe.plan import Planned
 from sads.sweep.describe.protocol import Protocol
+from sads.sweep.execute.check_trials import check_trials
 
 from .zoo import ADM, Conv, Flat, Keyword, Labelled, Preconditioned, Sampled
 

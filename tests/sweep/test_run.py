@@ -17,7 +17,7 @@ import sads
 from sads.data import Dataset
 from sads.diffusion import read_training, training
 from sads.draws import DRAWS
-from sads.specs import parse_dataset
+from sads.specs.sources import as_dataset
 from sads.storage.files import writing
 from sads.sweep import PROTOCOLS, Trial
 from sads.sweep.execute import run_trial as run
@@ -59,7 +59,7 @@ def files(out) -> list[str]:
 def test_the_result_is_what_the_commands_give(tmp_path):
     found = outcome(job(tmp_path / "sweep"))
     result = found.result
-    data = parse_dataset("rank-one:dct:5,seed=3,count=40", shape=(1, 4, 4), split="train")
+    data = as_dataset("rank-one:dct:5,seed=3,count=40", shape=(1, 4, 4), split="train")
     trained = sads.train(
         TRIAL.network,
         data,
@@ -70,12 +70,12 @@ def test_the_result_is_what_the_commands_give(tmp_path):
         learning_rate=1e-3,
         seed=3,
     )
-    samples = torch.cat(list(sads.sample(tmp_path / "train", 200, steps=3, seed=3))).numpy()
-    fresh = parse_dataset("rank-one:dct:5,seed=3,count=200", shape=(1, 4, 4), split="held-out")
+    samples = sads.sample(tmp_path / "train", 200, steps=3, seed=3)
+    fresh = as_dataset("rank-one:dct:5,seed=3,count=200", shape=(1, 4, 4), split="held-out")
     expected = sads.distance(Dataset(samples, "x"), fresh, seed=3)
     measured = result.metrics.model_dump()
     assert measured.pop("loss") == pytest.approx(trained.losses[-1:].mean().item())
-    assert measured == expected
+    assert measured == expected.to_dict()
     assert measured["w2_direction"] is not None
     artefact = load_file(Layout(tmp_path / "sweep").artefact(result.artefact))
     np.testing.assert_array_equal(artefact["samples"], samples[:KEPT_SAMPLES])
@@ -174,7 +174,7 @@ def killed_at(moment: int, asked: Job, monkeypatch) -> bool:
 def test_samples_known_already_are_not_drawn_again(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "CHECKPOINT_SECONDS", 0.0)
     asked = job(tmp_path)
-    real = sads.api.sample
+    real = sads.diffusion.samples_of
     drawn = []
 
     def sample(*arguments, **options):
@@ -184,7 +184,7 @@ def test_samples_known_already_are_not_drawn_again(tmp_path, monkeypatch):
                 raise SystemExit
             yield chunk
 
-    monkeypatch.setattr(sads.api, "sample", sample)
+    monkeypatch.setattr(sads.diffusion, "samples_of", sample)
     with pytest.raises(SystemExit):
         outcome(asked)
     assert outcome(asked).result is not None
@@ -234,13 +234,13 @@ def test_checkpoints_of_other_code_are_not_continued(tmp_path, monkeypatch):
     assert (work / "training" / "training.safetensors").exists()
     (work / "made-by.txt").write_text("0.0.9+abc, cpu, 1 threads")
     seen = []
-    real = sads.api.train
+    real = sads.diffusion.train
 
     def train(*arguments, out, **options):
         seen.append((out / "training.safetensors").exists())
         return real(*arguments, out=out, **options)
 
-    monkeypatch.setattr(sads.api, "train", train)
+    monkeypatch.setattr(sads.diffusion, "train", train)
     assert outcome(asked).result is not None
     assert seen == [False]
 
@@ -296,7 +296,7 @@ def test_an_unknown_error_is_worth_another_attempt(tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise RuntimeError("out of memory\nand more")
 
-    monkeypatch.setattr(sads.api, "train", broken)
+    monkeypatch.setattr(sads.diffusion, "train", broken)
     failure = outcome(job(tmp_path)).failure
     assert (failure.kind, failure.error) == ("passing", "RuntimeError: out of memory")
 

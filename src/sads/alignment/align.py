@@ -27,7 +27,7 @@ from jaxtyping import Float
 from ..directions import Band
 from ..directions.symmetry import average
 from ..geometry import Geometry
-from ..markup import DATA, facts, log_plot
+from ..shown import Shown
 from .moments import Samples, second_moment
 
 ROUNDING = 1e-9  # extremes closer than this, relative to alpha, are equal
@@ -43,7 +43,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class Alignment(Shown):
     """How a dataset lies in a geometry.
 
     Attributes:
@@ -119,21 +119,6 @@ class Alignment:
             f"Alignment({self.data}, {self.geometry.plan.network}, alpha {self.alpha:.5g} ± "
             f"{self.alpha_error:.2g}, {self.relative:.3g} times no preference)"
         )
-
-    def _repr_html_(self) -> str:
-        """For notebooks: where the data lies, and its share on every direction."""
-        rows = [
-            ("samples", f"{self.samples:,}"),
-            ("alpha", f"{self.alpha:.5g} ± {self.alpha_error:.2g}"),
-            ("over all rotations", f"{self.alpha_min:.5g} to {self.alpha_max:.5g}"),
-            ("against no preference", f"{self.relative:.3g} ± {self.relative_error:.1g} times"),
-        ]
-        if self.position is not None:
-            rows.append(("position", f"{self.position:.1%} of the way from best to worst"))
-        title = f"{self.data} in the geometry of {self.geometry.plan.network}"
-        shares = self.row_shares / self.geometry.structure.copies
-        label = "share of the data on a direction, largest eigenvalue first"
-        return facts(title, rows) + log_plot(shares.tolist(), [DATA] * len(shares), label)
 
 
 def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment:

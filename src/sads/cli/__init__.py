@@ -18,6 +18,7 @@ from .distance import distance
 from .doctor import doctor
 from .failures import explained
 from .figure import figure
+from .forecast import forecast
 from .geometry import geometry
 from .rank import rank
 from .report import report
@@ -49,6 +50,7 @@ app.command(rank)
 app.command(train)
 app.command(sample)
 app.command(distance)
+app.command(forecast)
 app.command(risk)
 app.command(sweep)
 app.command(results)

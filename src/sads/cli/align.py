@@ -29,7 +29,7 @@ def align(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..alignment.summary import sentences, summary
+    from ..presentation.alignment import sentences, summary
     from ..storage.files import refuse_existing
     from .progress import waiting
 

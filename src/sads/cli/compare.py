@@ -32,9 +32,9 @@ def compare(
         json: print the result as one JSON object.
     """
     from .. import comparison
-    from ..comparison.words import comparison_sentences
     from ..geometry import load_geometry
-    from ..geometry.planned import provenance, taken_as
+    from ..presentation.comparison import comparison_sentences
+    from ..presentation.geometry import provenance, taken_as
     from .progress import waiting
 
     a, b = load_geometry(first), load_geometry(second)

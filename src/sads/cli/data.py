@@ -31,13 +31,14 @@ def data(
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
-    from ..data.summary import sentences, summary
-    from ..specs import parse_dataset, parse_shape
+    from ..presentation.data import sentences, summary
+    from ..specs import parse_shape
+    from ..specs.sources import as_dataset
     from ..storage.files import refuse_existing
 
     if png is not None:
         refuse_existing(png, force=force)
-    found = parse_dataset(data, shape=None if shape is None else parse_shape(shape))
+    found = as_dataset(data, shape=None if shape is None else parse_shape(shape))
     if png is not None:
         from ..presentation.plots.contact_sheet import draw_contact_sheet
         from ..presentation.plots.directions import save_figure

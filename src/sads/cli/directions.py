@@ -25,7 +25,7 @@ def directions(
         json: print the result as one JSON object.
     """
     from ..geometry import load_geometry
-    from ..geometry.summary import sentences, summary, title
+    from ..presentation.geometry import sentences, summary, title
     from ..storage.files import refuse_existing
     from .progress import waiting
 

@@ -34,21 +34,20 @@ def distance(
     from .progress import waiting
 
     with waiting("projecting and sorting"):
-        found = api.distance(a, b, shape=shape, projections=projections, seed=seed)
+        result = api.distance(a, b, shape=shape, projections=projections, seed=seed)
     if json:
-        print(jsonlib.dumps(found))
+        print(jsonlib.dumps(result.to_dict()))
         return
-    error = "" if found["standard_error"] is None else f" +- {found['standard_error']:.4f}"
+    error = "" if result.standard_error is None else f" +- {result.standard_error:.4f}"
     print(
-        f"SW2 {found['sw2']:.4f}{error}, MSW2 {found['msw2']:.4f} over "
-        f"{found['projections']:,} random directions."
+        f"SW2 {result.sw2:.4f}{error}, MSW2 {result.msw2:.4f} over "
+        f"{result.projections:,} random directions."
     )
     print(
-        f"MSW2 in the worst direction found {found['msw2_optimised']:.4f}, where equal "
-        f"distributions give {found['msw2_null']:.4f}: p = {found['p_value']:.3g}."
+        f"MSW2 in the worst direction found {result.msw2_optimised:.4f}, where equal "
+        f"distributions give {result.msw2_null:.4f}: p = {result.p_value:.3g}."
     )
-    if found["w2_direction"] is not None:
+    if result.w2_direction is not None:
         print(
-            f"W2 along the data's own direction, against its exact law: "
-            f"{found['w2_direction']:.4f}."
+            f"W2 along the data's own direction, against its exact law: {result.w2_direction:.4f}."
         )

@@ -30,7 +30,7 @@ def doctor(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..doctor.words import sentences
+    from ..presentation.doctor import sentences
     from .progress import waiting
 
     with waiting(f"examining {network}") as tell:

@@ -10,6 +10,7 @@ All are one line on standard error. 70 is EX_SOFTWARE of sysexits.h: `sads compa
 give 1 a meaning of their own.
 """
 
+import re
 import traceback
 from pathlib import Path
 
@@ -51,8 +52,14 @@ def explained(error: Exception) -> tuple[str, int]:
 def one_line(error: BaseException) -> str:
     """The message of an error without line breaks, cut in the middle if it is very long."""
     text = " ".join(str(error).split()) or type(error).__name__
+    # What the library calls shape='1x16x16' is an option here.
+    text = re.sub(r"\b([a-z_]+)='([^']*)'", _as_option, text)
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
+
+
+def _as_option(keyword: re.Match[str]) -> str:
+    return f"--{keyword[1].replace('_', '-')} {keyword[2]}"
 
 
 def lacks_memory(error: BaseException) -> bool:

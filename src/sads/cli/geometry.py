@@ -51,34 +51,34 @@ def geometry(
             and with how much memory, and estimate nothing.
         json: print the result as one JSON object.
     """
-    from .. import api
-    from ..geometry.planned import planned_sentences, planned_summary
-    from ..geometry.summary import sentences, summary
+    from ..geometry import Options, estimate_geometry, planned_geometry
+    from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..specs import parse_timesteps
+    from ..specs.sources import as_family, as_probe
     from .progress import networks_bar
 
-    options = {
-        "shape": shape,
-        "probe": probe,
-        "networks": networks,
-        "tolerance": tolerance,
-        "estimator": estimator,
-        "weighting": weighting,
-        "timesteps": None if timesteps is None else parse_timesteps(timesteps),
-        "seed": seed,
-        "device": device,
-        "zero_output": zero_output,
-    }
+    family = as_family(network, shape=shape)
+    options = Options(
+        probe=as_probe(probe, shape=family.shape),
+        networks=networks,
+        tolerance=tolerance,
+        estimator=estimator,
+        weighting=weighting,
+        timesteps=None if timesteps is None else parse_timesteps(timesteps),
+        seed=seed,
+        device=device,
+        zero_output=zero_output,
+    )
     if dry_run:
         with networks_bar(network):
-            plan = api.planned_geometry(network, **options)
-        print(jsonlib.dumps(planned_summary(plan)) if json else "\n".join(planned_sentences(plan)))
+            plan = planned_geometry(family, **options)
+        print(jsonlib.dumps(plan_summary(plan)) if json else "\n".join(plan_sentences(plan)))
         return
     with networks_bar(network) as report:
-        found = api.estimate_geometry(network, **options, out=out, on_progress=report)
+        estimate = estimate_geometry(family, **options, out=out, on_progress=report)
     if json:
-        print(jsonlib.dumps(summary(found)))
+        print(jsonlib.dumps(summary(estimate)))
         return
-    print("\n".join(sentences(found)))
+    print("\n".join(sentences(estimate)))
     if out is not None:
         print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

@@ -31,7 +31,7 @@ def rank(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..ranking.summary import sentences, summary
+    from ..presentation.ranking import sentences, summary
     from .progress import families_bar
 
     with families_bar() as report:

@@ -27,10 +27,10 @@ def results(
         force: replace an existing table.
         json: print one JSON object with `trials`, sorted by `id`.
     """
+    from ..presentation.sweep import correlation_fields, correlation_sentence, means, sentences
     from ..storage.files import refuse_existing
     from ..sweep.store.database import read_rows
     from ..sweep.store.table import write_csv
-    from ..sweep.summary import correlation_fields, correlation_sentence, means, sentences
 
     if csv is not None:
         refuse_existing(csv, force=force)

@@ -47,7 +47,7 @@ def risk(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..learning.summary import risk_sentences, risk_summary
+    from ..presentation.risk import risk_sentences, risk_summary
     from ..storage.files import refuse_existing
     from .progress import waiting
 

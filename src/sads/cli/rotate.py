@@ -38,11 +38,11 @@ def rotate(
     """
     from .. import api
     from ..alignment import ROTATION_FILE, save_rotation
-    from ..alignment.summary import rotation_sentences, rotation_summary
     from ..diffusion import FILE as TRAINING
     from ..errors import InputError
     from ..geometry import load_geometry
-    from ..geometry.planned import provenance, taken_as
+    from ..presentation.alignment import rotation_sentences, rotation_summary
+    from ..presentation.geometry import provenance, taken_as
     from ..storage.files import refuse_existing
     from .progress import waiting
 

@@ -60,10 +60,9 @@ def sample(
     keep_freed_memory()
     started = time.perf_counter()
     with steps_bar(str(directory)) as report:
-        family, member = api.load_trained(directory)
-        assumptions = family.assumptions(member)
-        chunks = api.sample(
-            directory,
+        trained = api.load_trained(directory)
+        chunks = api.sample_chunks(
+            trained,
             count,
             compile=compile,
             device=device,
@@ -77,11 +76,11 @@ def sample(
     seconds = time.perf_counter() - started
     if json:
         found = {"file": str(out), "count": count, "seconds": seconds}
-        found |= {"assumptions": asdict(assumptions)}
+        found |= {"assumptions": asdict(trained.assumptions)}
         found |= {"unfinished": header.unfinished, "iterations": header.step}
         print(jsonlib.dumps(found | {"of": header.settings.iterations}))
         return
-    print(assumptions.sentence())
+    print(trained.assumptions.sentence())
     print(
         f"{count:,} samples in {seconds:.1f} s, saved in {out}.\n"
         f"Look: sads data npy:{out} --png samples.png"

@@ -45,10 +45,10 @@ def sweep(
         json: print the result as one JSON object.
     """
     from ..errors import InputError
+    from ..presentation.sweep import sentences, summary
     from ..sweep.execute.run_sweep import dry_run as plan
     from ..sweep.execute.run_sweep import run_sweep
     from ..sweep.store.database import read_rows
-    from ..sweep.summary import sentences, summary
     from .progress import sweep_table, waiting
 
     if dry_run:
@@ -80,12 +80,10 @@ def sweep(
 
 
 def _print_plan(pending: "list[Planned]", cost: "Estimate", json: bool) -> None:
-    from ..sweep.summary import cost_lines, plan_rows
+    from ..presentation.sweep import plan_lines, plan_rows
 
     if json:
         found = {"trials": plan_rows(pending), "seconds": cost.seconds}
         print(jsonlib.dumps(found))
         return
-    for planned in pending:
-        print(f"{planned.id}  {planned.trial}")
-    print("\n".join(cost_lines(cost)))
+    print("\n".join(plan_lines(pending, cost)))

@@ -23,7 +23,7 @@ def train(
     batch_size: int | None = None,
     learning_rate: float | None = None,
     accumulate: int = 1,
-    schedule: Literal["linear", "cosine"] = "linear",
+    schedule: Literal["linear", "cosine"] | None = None,
     rotation: str = "identity",
     geometry: Path | None = None,
     rank: int | None = None,
@@ -46,7 +46,7 @@ def train(
         batch_size: samples a batch; table 1's unless given.
         learning_rate: of Adam; table 1's unless given.
         accumulate: batches an update.
-        schedule: noise schedule.
+        schedule: noise schedule; linear unless the network has its own.
         rotation: of the data: `identity`, `random`, `min` or `max` with `--geometry`, or a
             directory that `sads rotate` wrote; samples return from it by themselves.
         geometry: a stored geometry of the network, for `--rotation min` and `max`.

@@ -31,6 +31,7 @@ MOST_SAMPLES = 10**9  # more is a slip of the hand
 CHUNK = 64  # activations of small networks then stay in the cache
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
+OnStep = Callable[[int, int], None]  # steps done, and steps in all
 
 
 class SamplingError(SadsError):
@@ -62,7 +63,7 @@ def sample_chunks(
     chunk: int = CHUNK,
     first: int = 0,
     device: str = "cpu",
-    on_step: Callable[[int, int], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Iterator[Float[Tensor, "n ..."]]:
     """Samples `first` to `count`, some at a time.
 

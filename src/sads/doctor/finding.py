@@ -1,4 +1,4 @@
-"""One thing that was found about an architecture."""
+"""One thing that is told about an architecture."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,3 +24,7 @@ class Finding:
     evidence: str
     meaning: str
     suggestion: str
+
+
+class NotChecked(Exception):  # noqa: N818 - a reason, not an error
+    """Raised by a check that cannot be made; the message says which and why."""

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import NetworkError
+from ..geometry import Geometry
 from ..geometry.checks import check_family
 from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of, zero_layers
 from ..networks import ScoreFamily
@@ -82,6 +83,19 @@ class Patient:
     def middle(self) -> int:
         """A timestep in the middle of the schedule."""
         return self.family.schedule.steps // 2
+
+
+@dataclass(frozen=True)
+class Examined(Patient):
+    """A patient whose geometries are known.
+
+    Attributes:
+        zero: the geometry at x = 0; where the network is silent there, the other one.
+        gaussian: the geometry at Gaussian inputs.
+    """
+
+    zero: Geometry
+    gaussian: Geometry
 
 
 def admit(family: ScoreFamily, seed: int = 0) -> Patient:

@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..api import estimate_geometry
 from ..draws import DRAWS
 from ..errors import ArtefactError, SadsError
 from ..execution.engines import make_engine
+from ..geometry import estimate_geometry
+from ..presentation.numbers import span
+from ..specs.sources import as_family
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
 from ..sweep.store.database import DONE, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import span
 from .data import Request
 
 
@@ -36,7 +37,7 @@ def geometry_directory(
     """The directory of a geometry, estimated if it is not there yet, as trials name it."""
     place = request.work("geometry", name)
     request.say(f"geometry of {network}")
-    estimate_geometry(network, shape=shape, out=place, **goal)
+    estimate_geometry(as_family(network, shape=shape), out=place, **goal)
     return place.as_posix()
 
 

@@ -19,18 +19,16 @@ from ..directions.folds import EVERY_OTHER
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
-from ..markup import facts
+from ..shown import Shown
 from ..storage.files import writing
 from .artefact import read_state, write_state
 from .plan import Plan
 from .spectra import KEPT_FROM, read_spectrum, write_spectrum
 from .state import State
 
-LOOKED_AT = 1024  # rows of a factor that a notebook decomposes without being asked
-
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(Shown):
     """An estimate of the average geometry.
 
     Attributes:
@@ -147,20 +145,6 @@ class Geometry:
         """Write `geometry.safetensors` into a directory, atomically."""
         with writing(Path(directory)):
             write_state(Path(directory), self.plan, self.state)
-
-    def _repr_html_(self) -> str:
-        """For notebooks: how it was made, and its spectrum unless that takes long."""
-        error, plan = self.whitened_error, self.plan
-        rows = [
-            ("shape", "x".join(map(str, plan.shape))),
-            ("probe", plan.probe),
-            ("networks", "none: a closed form" if self.exact else f"{self.networks:,}"),
-            ("whitened error", "not yet known" if error is None else f"{error:.2g}"),
-        ]
-        if not self.state.finished:
-            rows.append(("state", "not finished"))
-        picture = self.spectrum()._repr_html_() if self.structure.rows <= LOOKED_AT else ""
-        return facts(f"Geometry of {plan.network}", rows) + picture
 
     def __repr__(self) -> str:
         error = (

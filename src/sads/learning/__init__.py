@@ -2,8 +2,8 @@
 
 from .forecast import Forecast, forecast_training
 from .forecast_artefact import load_forecast
-from .protocol import Protocol
-from .references import HeldOut, Optimum, Reference
+from .recipe import Recipe
+from .references import HeldOut, Optimum, Reference, reference_for
 from .risk import Risk, measure_risk
 from .scene import Scene
 
@@ -11,11 +11,12 @@ __all__ = [
     "Forecast",
     "HeldOut",
     "Optimum",
-    "Protocol",
+    "Recipe",
     "Reference",
     "Risk",
     "Scene",
     "forecast_training",
     "load_forecast",
     "measure_risk",
+    "reference_for",
 ]

@@ -26,6 +26,7 @@ from ..directions.sets import DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..inspection.jacobian_products import Way
 from ..randomness import stream
+from ..shown import Shown
 from .agreement import halves_agreement, stepped_up
 from .method import Method
 from .one_step import OneStep
@@ -37,11 +38,11 @@ Report = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class Forecast(Shown):
     """What training takes up and what it leaves noisy along each group of directions.
 
     Attributes:
-        about: what was forecast: network, data, target, protocol, method, seed and draws.
+        about: what was forecast: network, data, target, recipe, method, seed and draws.
         labels: names of the groups.
         widths: directions in each.
         rows: <taken, eps*>, <eps*, eps*> and the noise per direction, of every network.
@@ -180,7 +181,7 @@ def forecast_training(
     """Forecast what training does, averaged over fresh networks.
 
     Args:
-        scene: the architecture, its data, the directions and the protocol.
+        scene: the architecture, its data, the directions and the recipe.
         method: how; one step unless given.
         networks: how many; without it, until the tolerance is reached.
         tolerance: root mean square error of the drifts over their spread at which to stop.
@@ -229,7 +230,7 @@ def described(scene: Scene, method: Method) -> dict[str, Any]:
         "shape": list(scene.family.shape),
         "method": method.name,
         "settings": settings,
-        "protocol": scene.protocol.summary(),
+        "recipe": scene.recipe.summary(),
         "content": _content(scene),
         "seed": scene.seed,
         "draws": DRAWS,

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from ..inspection.jacobian_products import gradient, moving_parameters
 from .method import Method
 from .noisy import Noisy
-from .protocol import ADAM_EPS, Protocol
+from .recipe import ADAM_EPS, Recipe
 from .scene import Scene
 
 Gradients = dict[str, Tensor]
@@ -67,7 +67,7 @@ class OneStep(Method):
 
     def _moves(self, scene: Scene, network: nn.Module, batch: Noisy) -> Gradients:
         gradients = batch_gradient(scene, network, batch, at_optimum=self.at_optimum)
-        return first_move(gradients, moving_parameters(network), scene.protocol)
+        return first_move(gradients, moving_parameters(network), scene.recipe)
 
 
 def batch_gradient(scene: Scene, network: nn.Module, batch: Noisy, *, at_optimum: bool = False):
@@ -81,22 +81,22 @@ def batch_gradient(scene: Scene, network: nn.Module, batch: Noisy, *, at_optimum
             with torch.no_grad():
                 predicted = network(part.x, part.t).double()
             residual = predicted - torch.from_numpy(part.eps).view(part.x.shape)
-        weights = torch.from_numpy(scene.protocol.weights_at(part.t))
+        weights = torch.from_numpy(scene.recipe.weights_at(part.t))
         pull = (2 / batch.eps.size) * residual * weights.view(-1, *[1] * (residual.ndim - 1))
         for name, value in gradient(network, parameters, part.x, part.t, pull.float()).items():
             total[name] = total[name] + value if name in total else value
     return total
 
 
-def first_move(gradients: Gradients, parameters: Gradients, protocol: Protocol) -> Gradients:
+def first_move(gradients: Gradients, parameters: Gradients, recipe: Recipe) -> Gradients:
     """P(g), the first step of the optimiser per unit of its rate."""
-    if protocol.optimiser == "sgd":
-        moves = _clipped(gradients, protocol.clip)
+    if recipe.optimiser == "sgd":
+        moves = _clipped(gradients, recipe.clip)
     else:
         moves = {n: g / (g.abs() + ADAM_EPS) for n, g in gradients.items()}
-    if not protocol.weight_decay:
+    if not recipe.weight_decay:
         return moves
-    return {n: m + protocol.weight_decay * parameters[n] for n, m in moves.items()}
+    return {n: m + recipe.weight_decay * parameters[n] for n, m in moves.items()}
 
 
 def _clipped(gradients: Gradients, largest: float | None) -> Gradients:

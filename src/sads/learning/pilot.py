@@ -92,7 +92,7 @@ def follow_training(
     """Train a fresh network and look at it after given numbers of steps.
 
     Args:
-        scene: the architecture, its data, the directions and the protocol.
+        scene: the architecture, its data, the directions and the recipe.
         seed: of the network and all draws.
         moments: ascending numbers of steps after which to look; the last is where training ends.
         points: noisy samples at which it is looked at.
@@ -101,7 +101,7 @@ def follow_training(
     if not moments or list(moments) != sorted(set(moments)) or moments[0] < 0:
         raise InputError(f"moments are ascending numbers of steps, got {list(moments)}")
     network = scene.family.member(seed)
-    optimiser = scene.protocol.torch_optimiser(network)
+    optimiser = scene.recipe.torch_optimiser(network)
     batches = stream(seed, "batches of a followed training")
     look = stream(seed, "points of a followed training")
     here = scene.look(points, look)
@@ -125,17 +125,17 @@ def follow_training(
 def _take_step(
     scene: Scene, network: nn.Module, optimiser: torch.optim.Optimizer, batch: Noisy, step: int
 ) -> None:
-    protocol = scene.protocol
+    recipe = scene.recipe
     optimiser.zero_grad(set_to_none=True)
     for part in scene.parts(batch):
         eps = torch.from_numpy(part.eps).float().view(part.x.shape)
         squares = (network(part.x, part.t) - eps).square().flatten(1).mean(dim=1)
-        weights = torch.from_numpy(protocol.weights_at(part.t)).float()
+        weights = torch.from_numpy(recipe.weights_at(part.t)).float()
         ((squares * weights).sum() / len(batch)).backward()
-    if protocol.clip is not None:
-        nn.utils.clip_grad_norm_(network.parameters(), protocol.clip)
+    if recipe.clip is not None:
+        nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
     for group in optimiser.param_groups:
-        group["lr"] = protocol.rate(step)
+        group["lr"] = recipe.rate(step)
     optimiser.step()
 
 

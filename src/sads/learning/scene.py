@@ -15,7 +15,7 @@ from ..inspection.jacobian_products import Way, choose_way, moving_parameters, p
 from ..networks import ScoreFamily
 from ..randomness import sequence, stream
 from .noisy import Noisy, draw_noisy
-from .protocol import Protocol
+from .recipe import Recipe
 from .references import Reference
 
 TOGETHER = 2**19  # entries of samples that a network is called with at once
@@ -31,7 +31,7 @@ class Scene:
         reference: the data that batches are drawn from.
         target: the law whose optimum is to be learned.
         directions: what is told apart.
-        protocol: the training that is forecast.
+        recipe: the training that is forecast.
         seed: of all draws.
     """
 
@@ -39,7 +39,7 @@ class Scene:
     reference: Reference
     target: Law
     directions: DirectionSet
-    protocol: Protocol
+    recipe: Recipe
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class Scene:
                 f"the directions are of samples {self.directions.shape}, {name} takes "
                 f"{self.family.shape}"
             )
-        self.protocol.check_steps(self.family.schedule)
+        self.recipe.check_steps(self.family.schedule)
 
     def network_seed(self, number: int) -> int:
         """The seed of the network of a number."""
@@ -79,8 +79,8 @@ class Scene:
 
     def batch(self, generator: np.random.Generator) -> Noisy:
         """Noisy samples of one training step."""
-        count, schedule = self.protocol.batch_size, self.family.schedule
-        return self.noisy_at(self.protocol.draw_timesteps(schedule, count, generator), generator)
+        count, schedule = self.recipe.batch_size, self.family.schedule
+        return self.noisy_at(self.recipe.draw_timesteps(schedule, count, generator), generator)
 
     def noisy_at(self, t: Int[np.ndarray, " N"], generator: np.random.Generator) -> Noisy:
         """Noisy samples at given timesteps."""

@@ -40,7 +40,7 @@ from .method import Method
 from .noisy import Noisy
 from .one_step import OneStep, batch_gradient
 from .projections import group_parts
-from .protocol import ADAM_EPS, Protocol
+from .recipe import ADAM_EPS, Recipe
 from .scene import Scene
 
 BETAS = 0.9, 0.999
@@ -141,7 +141,7 @@ class _Flow:
     def _emphasis(self) -> Float[np.ndarray, " m"]:
         """What the loss gives to the bin of each part."""
         schedule = self.scene.family.schedule
-        parts = np.array_split(self.scene.protocol.emphasis(schedule), self.flow.bins)
+        parts = np.array_split(self.scene.recipe.emphasis(schedule), self.flow.bins)
         return np.repeat([part.mean() for part in parts], self.groups + 1)
 
     def when_half_is_learned(
@@ -154,7 +154,7 @@ class _Flow:
         gains[:, 0] = 1.0
         target = np.ones(shape)
         target[:, 0] = 0.0
-        state = _Averages(self.scene.protocol)
+        state = _Averages(self.scene.recipe)
         couplings: Float[np.ndarray, "m m"] | None = None
         scale = np.maximum(self.energy.flatten(), 1e-300)
         for step in range(self.flow.steps):
@@ -167,7 +167,7 @@ class _Flow:
                 couplings = ((self.judged / divisor) @ self.ahead.T).double().numpy()
             moved = couplings @ state.direction(slopes, step)
             before = gains
-            gains = gains - self.scene.protocol.rate(step) * (moved / scale).reshape(shape)
+            gains = gains - self.scene.recipe.rate(step) * (moved / scale).reshape(shape)
             overall = [float((g[:, 1:] * energy).sum() / energy.sum()) for g in (before, gains)]
             if overall[1] >= 0.5:
                 weight = (0.5 - overall[0]) / max(overall[1] - overall[0], 1e-300)
@@ -182,15 +182,15 @@ class _Flow:
 class _Averages:
     """Moving averages of Adam, in few coefficients; SGD has none."""
 
-    def __init__(self, protocol: Protocol):
-        self.protocol = protocol
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
         self.mean: Float[np.ndarray, " m"] | float = 0.0
         self.square: Tensor | None = None
         self.counted = 0
 
     def direction(self, slopes: Float[np.ndarray, " m"], step: int) -> Float[np.ndarray, " m"]:
         """Coefficients of the mean gradient."""
-        if self.protocol.optimiser == "sgd":
+        if self.recipe.optimiser == "sgd":
             return slopes
         self.mean = BETAS[0] * self.mean + (1 - BETAS[0]) * slopes
         return np.asarray(self.mean / (1 - BETAS[0] ** (step + 1)))
@@ -199,9 +199,9 @@ class _Averages:
         self, gradient: Float[Tensor, " P"], variance: Float[Tensor, " P"], step: int
     ) -> Float[Tensor, " P"]:
         """What a gradient is divided by from this step until the next renewal."""
-        if self.protocol.optimiser == "sgd":
+        if self.recipe.optimiser == "sgd":
             norm = float((gradient.square() + variance).sum().sqrt())
-            clip = self.protocol.clip
+            clip = self.recipe.clip
             return torch.tensor(1.0 if clip is None else max(1.0, norm / clip))
         now = gradient.square() + variance
         passed = step - self.counted

@@ -120,6 +120,7 @@ def rank_families(
     *,
     probe: Probe,
     tolerance: float | None = None,
+    zero_output: str = "explain",
     seed: int = 0,
     on_progress: Report | None = None,
 ) -> Ranking:
@@ -130,6 +131,7 @@ def rank_families(
         data: the dataset.
         probe: where the geometries are looked at.
         tolerance: whitened error of each geometry, 0.02 if not given.
+        zero_output: what to do about networks that output zero, as in `estimate_geometry`.
         seed: of all random draws.
         on_progress: called with the name and the progress of the geometry at hand.
 
@@ -147,7 +149,12 @@ def rank_families(
         names = stream(seed, "networks of a ranking", zlib.crc32(family.name.encode()))
         own = int(names.integers(2**62))
         geometry = estimate_geometry(
-            family, probe=probe, tolerance=tolerance, seed=own, on_progress=report
+            family,
+            probe=probe,
+            tolerance=tolerance,
+            seed=own,
+            zero_output=zero_output,
+            on_progress=report,
         )
         beside = baselines(family, data.samples, seed=seed)
         found.append((measure(geometry, data), geometry.plan, geometry.networks, beside))

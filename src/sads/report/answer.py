@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..alignment import Alignment
-from ..alignment.summary import MEASURED, coarse
 from ..directions import Spectrum
 from ..doctor import Diagnosis
 from ..geometry import Geometry
-from ..geometry.summary import known as sentence
+from ..presentation.alignment import coarse, measured_sentences
+from ..presentation.geometry import known as sentence
 from .levels import Named
 from .pictures import eigenvector_picture, mean_frequency
 from .reproduce import geometry_command
@@ -149,11 +149,8 @@ def where_data_lies(alignment: Alignment) -> str:
 
 def held(*, several: bool) -> str:
     """How well such predictions have held where it was measured."""
-    text = MEASURED.removeprefix("What to expect: ")
-    text = f"{text[0].upper()}{text[1:]}"
-    if several:
-        text += " The order between architectures is another matter: see below."
-    return text
+    order = "The order between architectures is another matter: see below."
+    return " ".join([*measured_sentences(), *([order] if several else [])])
 
 
 def actions(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> list[Action]:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..api import align, diagnose, network
-from ..doctor import Diagnosis
+from ..alignment import align
+from ..doctor import Diagnosis, diagnose
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import load_geometry
 from ..networks.adapters import Assumptions
 from ..path import Schedule
+from ..specs.sources import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
 from .answer import Answer, answer
 from .levels import Architecture, Named, by_network
@@ -127,7 +128,9 @@ def _subject(
     alignment = None
     if data is not None:
         tell(f"aligning {data} with {named.geometry.plan.network}")
-        alignment = align(named.geometry, data)
+        alignment = align(
+            named.geometry, as_dataset(data, shape=named.geometry.shape, split="train")
+        )
     measured = () if reading is None else measured_along(reading, named)
     diagnosis = _diagnosis(named, tell) if doctor else None
     examined = diagnosis if isinstance(diagnosis, Diagnosis) else None
@@ -138,7 +141,7 @@ def _diagnosis(named: Named, tell: Tell) -> Diagnosis | str:
     """What the doctor finds, or why there is nothing."""
     plan = named.geometry.plan
     try:
-        family = network(plan.network, shape=plan.shape)
+        family = as_family(plan.network, shape=plan.shape)
         family = replace(family, schedule=Schedule(plan.schedule, plan.steps))
         if not plan.is_of(family):
             return f"Not examined: {plan.network} is not the network of this geometry any more."

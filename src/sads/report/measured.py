@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArtefactError, InputError
+from ..presentation.sweep import correlation_sentence, sentences
+from ..specs import DataSpec
+from ..specs.digests import geometry_digest
 from ..statistics.means import mean_and_error
 from ..sweep.correlation import correlate
-from ..sweep.describe.digests import geometry_digest
 from ..sweep.store.database import DONE, PENDING, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import correlation_sentence, sentences
 from .levels import Named
 from .pictures import samples_picture
 
@@ -110,7 +111,7 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
     """One sheet for each network, data and rotation; synthetic directions are left out."""
     groups: dict[tuple, list[Row]] = defaultdict(list)
     for row in rows:
-        if not row["data"].startswith(("rank-one:", "sphere:")):
+        if not DataSpec.parse(row["data"]).synthetic:
             protocol = json.dumps(row["protocol"], sort_keys=True)
             key = (row["network"], row["data"], row["rotation"], row["rank"], protocol)
             groups[key].append(row)
@@ -153,15 +154,15 @@ def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
         ArtefactError: if there is no training.
         InputError: if its samples are no images.
     """
-    from ..api import sample
-    from ..diffusion import read_training, stored_rotation
+    from ..diffusion import read_training, samples_of
+    from ..specs.sources import as_trained
 
     header, _ = read_training(directory)
     if len(header.shape) != 3:
         raise InputError(f"{directory} was not trained on images: no samples to show")
-    rotation = stored_rotation(directory)
-    kind = "identity" if rotation is None else rotation.origin.kind
-    samples = np.concatenate([part.numpy() for part in sample(directory, SHOWN, steps=steps)])
+    trained = as_trained(directory)
+    kind = "identity" if trained.rotation is None else trained.rotation.origin.kind
+    samples = np.concatenate([part.numpy() for part in samples_of(trained, SHOWN, steps=steps)])
     done = f"{header.step:,} training steps"
     if header.unfinished:
         done = f"unfinished, {header.step:,} of {header.settings.iterations:,} training steps"

@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 from ..geometry import Geometry
+from ..specs import ProbeSpec
 
 
 def geometry_command(geometry: Geometry, out: str | Path) -> str:
@@ -13,7 +14,8 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
     """
     plan = geometry.plan
     words = ["sads", "geometry", plan.network, "--shape", "x".join(map(str, plan.shape))]
-    kind, _, detail = plan.probe.partition(":")
+    probe = ProbeSpec.parse(plan.probe)
+    kind = probe.kind
     if kind in ("point", "forward"):
         words += ["--probe", f"{kind}:{'FILE.npy' if kind == 'point' else 'DATA'}"]
     elif plan.probe != "zero":
@@ -28,7 +30,9 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
         words += ["--timesteps", f"{plan.timesteps[0]}:{plan.timesteps[1]}"]
     if plan.zero_output != "explain":
         words += ["--zero-output", plan.zero_output]
-    note = f"  # {kind} {detail} is the content's digest" if kind in ("point", "forward") else ""
+    note = (
+        f"  # {kind} {probe.where} is the content's digest" if kind in ("point", "forward") else ""
+    )
     return shlex.join([*words, "--out", str(out)]) + note
 
 

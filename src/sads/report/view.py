@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from ..alignment.summary import notes
 from ..directions import Band, Spectrum
 from ..doctor import Diagnosis
 from ..geometry import Geometry
-from ..geometry.planned import taken_as
-from ..ranking.validity import validity_sentences
+from ..presentation.alignment import notes
+from ..presentation.geometry import taken_as
+from ..presentation.ranking import validity_sentences
 from .answer import held
 from .levels import Architecture, Named, differs
 from .measured import Sheet, SweepReading

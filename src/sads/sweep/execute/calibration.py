@@ -19,7 +19,7 @@ from ...execution.engines import Engine
 from ..describe.plan import Planned
 from ..describe.trial import Trial
 from .run_trial import limited_threads
-from .trial_data import dataset
+from .trial_data import dataset, family_of
 
 BUDGET_SECONDS = 3.0  # for each of training and sampling
 MOST_STEPS = 20
@@ -105,32 +105,29 @@ def _pace(times: list[float]) -> float:
 
 
 def _training(trial: Trial) -> float:
-    from ... import api
+    from ...diffusion import settings_for, train
 
-    family = api.network(trial.network, shape=trial.shape)
+    family = family_of(trial)
     usual, protocol = family.training, trial.protocol
     batch = protocol.batch_size or usual.batch_size
     times: list[float] = []
     data = dataset(trial, family.shape, "train", max(2, min(batch, BATCH)))
+    settings = settings_for(
+        family,
+        iterations=MOST_STEPS + 2,
+        batch_size=min(batch, BATCH),
+        learning_rate=protocol.learning_rate,
+    )
     with suppress(_EnoughError):
-        api.train(
-            trial.network,
-            data,
-            shape=trial.shape,
-            iterations=MOST_STEPS + 2,
-            batch_size=min(batch, BATCH),
-            learning_rate=protocol.learning_rate,
-            callbacks=(lambda _: _clock(times),),
-        )
+        train(family, data.samples, settings, callbacks=(lambda _: _clock(times),))
     return _pace(times) * batch / min(batch, BATCH) * (protocol.iterations or usual.iterations)
 
 
 def _sampling(trial: Trial) -> float:
-    from ... import api
     from ...diffusion import sample_chunks
     from ...diffusion.sampling import CHUNK
 
-    family = api.network(trial.network, shape=trial.shape)
+    family = family_of(trial)
     network = family.member(0).eval().requires_grad_(False)
     steps, samples = trial.protocol.steps, trial.protocol.samples
     chunk = min(CHUNK, samples)
@@ -149,11 +146,18 @@ def _sampling(trial: Trial) -> float:
 
 
 def _distance(trial: Trial) -> float:
-    from ... import api
+    from ...distances import measure_distance
 
-    shape = api.network(trial.network, shape=trial.shape).shape
+    shape = family_of(trial).shape
     rows = min(trial.protocol.samples, ROWS)
     one, other = (dataset(trial, shape, split, rows) for split in ("train", "held-out"))
     started = time.perf_counter()
-    api.distance(one, other, projections=trial.protocol.projections, seed=trial.seed)
+    measure_distance(
+        one.samples,
+        other.samples,
+        x_direction=one.direction,
+        y_direction=other.direction,
+        projections=trial.protocol.projections,
+        seed=trial.seed,
+    )
     return (time.perf_counter() - started) * trial.protocol.samples / rows

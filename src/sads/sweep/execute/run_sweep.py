@@ -12,7 +12,7 @@ from ...errors import ArtefactError, InputError
 from ...execution.engines import Engine, check_engine, make_engine
 from ...storage.files import atomic_write, write_bytes, writing
 from ...version import code_version
-from ..describe.plan import Planned, as_stored, check_trials, named_files, plan_trials, versions
+from ..describe.plan import Planned, as_stored, named_files, plan_trials, versions
 from ..describe.specification import Specification, load_specification
 from ..store.database import Store, read_facts, read_rows, set_aside
 from ..store.layout import Layout, settle
@@ -20,6 +20,7 @@ from ..store.outcome import TrialResult, read_result
 from ..store.rows import DONE, PENDING, DamagedError
 from ..store.table import read_csv
 from .calibration import Estimate, estimate
+from .check_trials import check_trials
 from .driver import RETRIES, Driver, Progress
 
 

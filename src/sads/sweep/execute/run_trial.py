@@ -41,7 +41,7 @@ from ..store.outcome import (
     TrialResult,
     read_result,
 )
-from .trial_data import dataset
+from .trial_data import dataset, family_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -194,20 +194,20 @@ def _held(work: Path) -> Iterator[None]:
 
 
 def _compute(job: Job, trial: Trial, work: Path) -> TrialResult:
-    from ... import api
-    from ...data import Dataset
+    from ...distances import measure_distance
 
-    shape = api.network(trial.network, shape=trial.shape).shape
-    trained = _train(trial, shape, work / "training", job.device)
-    samples, sample_seconds = _sample(trial, shape, work, job.device)
+    trained = _train(trial, work / "training", job.device)
+    samples, sample_seconds = _sample(trial, trained, work, job.device)
     started = time.perf_counter()
-    held_out = dataset(trial, shape, "held-out", trial.protocol.samples)
-    found = api.distance(
-        Dataset(samples, "samples"),
-        held_out,
+    held_out = dataset(trial, trained.family.shape, "held-out", trial.protocol.samples)
+    distance = measure_distance(
+        samples,
+        held_out.samples,
+        y_direction=held_out.direction,
         projections=trial.protocol.projections,
         seed=trial.seed,
     )
+    measured = distance.to_dict() | {"loss": _last_tenth(trained.losses.numpy())}
     timings = Timings(
         train_seconds=trained.seconds,
         sample_seconds=sample_seconds,
@@ -216,7 +216,7 @@ def _compute(job: Job, trial: Trial, work: Path) -> TrialResult:
     return TrialResult(
         id=job.id,
         trial=job.trial,
-        metrics=Metrics.model_validate(found | {"loss": _last_tenth(trained.losses.numpy())}),
+        metrics=Metrics.model_validate(measured),
         timings=timings,
         provenance=_provenance(job),
         code=code_version(),
@@ -229,37 +229,36 @@ def _last_tenth(losses: Float[np.ndarray, " steps"]) -> float:
     return float(losses[-max(1, len(losses) // 10) :].mean())
 
 
-def _train(trial: Trial, shape: tuple[int, ...], out: Path, device: str) -> "Trained":
-    from ... import api
+def _train(trial: Trial, out: Path, device: str) -> "Trained":
+    from ...alignment import rotation_for
+    from ...diffusion import settings_for, train
 
-    protocol = trial.protocol
-    return api.train(
-        trial.network,
-        dataset(trial, shape, "train", protocol.train),
-        shape=trial.shape,
-        rotation=trial.rotation,
-        geometry=trial.geometry,
-        rank=trial.rank,
-        out=out,
-        device=device,
+    family, protocol = family_of(trial), trial.protocol
+    data = dataset(trial, family.shape, "train", protocol.train)
+    settings = settings_for(
+        family,
         iterations=protocol.iterations,
         batch_size=protocol.batch_size,
         learning_rate=protocol.learning_rate,
         weight_decay=protocol.weight_decay,
         seed=trial.seed,
     )
+    rotation = rotation_for(
+        family, data, trial.rotation, geometry=trial.geometry, rank=trial.rank, seed=trial.seed
+    )
+    return train(family, data.samples, settings, rotation=rotation, out=out, device=device)
 
 
 def _sample(
-    trial: Trial, shape: tuple[int, ...], work: Path, device: str
+    trial: Trial, trained: "Trained", work: Path, device: str
 ) -> tuple[Float[np.ndarray, "N ..."], float]:
     """Samples of the trained network, and the seconds they took; known ones are not drawn again."""
-    from ... import api
+    from ...diffusion import samples_of
 
-    known, before = known_samples(work / SAMPLES, shape, trial.protocol.samples)
+    known, before = known_samples(work / SAMPLES, trained.family.shape, trial.protocol.samples)
     parts = [] if known is None else [known]
-    chunks = api.sample(
-        work / "training",
+    chunks = samples_of(
+        trained,
         trial.protocol.samples,
         steps=trial.protocol.steps,
         seed=trial.seed,

@@ -50,7 +50,7 @@ class Job(_Message):
 
 
 class Metrics(_Message):
-    """What was measured against held-out data; see `sads.api.distance`.
+    """What was measured against held-out data; see `sads.distances.Distance`.
 
     `loss` is the mean over the last tenth of the training. `w2_direction` is for rank-one data.
     """

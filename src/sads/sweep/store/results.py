@@ -1,16 +1,15 @@
-"""The results of a sweep as a value: rows, means over seeds, and a table to look at."""
+"""The results of a sweep as a value."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...markup import facts, table
-from ..summary import mean_table, means, sentences
+from ...shown import Shown, as_text
 from .database import read_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class Results(Shown):
     """What a sweep has found so far.
 
     Attributes:
@@ -22,14 +21,7 @@ class Results:
     rows: tuple[dict[str, Any], ...]
 
     def __repr__(self) -> str:
-        return "\n".join([*means(self.rows), *sentences(self.rows)])
-
-    def _repr_html_(self) -> str:
-        said = [("", line) for line in sentences(self.rows)]
-        found = mean_table(self.rows)
-        return facts(f"Sweep in {self.directory}", said) + (
-            table(found[0], found[1:]) if found else ""
-        )
+        return as_text(self)
 
 
 def load_results(directory: str | Path) -> Results:

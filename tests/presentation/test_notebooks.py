@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import sads
-from sads.markup import CERTIFIED, UNCERTIFIED, facts, log_plot, table
+from sads.presentation.markup import facts, log_plot, table
+from sads.presentation.palette import CERTIFIED, UNCERTIFIED
+from sads.specs.sources import as_dataset
 from tests.sweep.small import InProcess, write_spec
 
 NETWORK = "iddpm-16,channels=8,groups=8,mults=1x1"
@@ -51,7 +53,7 @@ def test_shares_of_rows_are_those_of_bands(geometry):
     found = sads.align(geometry, "digits")
     assert found.row_shares.sum() == pytest.approx(1.0)
     whole = found.geometry.spectrum().eigenvectors
-    images = sads.api.parse_dataset("digits", split="train").samples.reshape(-1, 64)
+    images = as_dataset("digits", split="train").samples.reshape(-1, 64)
     direct = np.square(images.astype(float) @ whole).mean(axis=0)
     np.testing.assert_allclose(found.row_shares, direct / direct.sum(), rtol=1e-9)
 

@@ -10,16 +10,35 @@ Every call of a bounded function is watched, whether it is a module or a functio
 | softmax                | one entry above 0.999, if there are several               |
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from ..finding import Finding
+from ..patient import Patient
+
 FLAT = 1e-3
+SATURATED = 0.5  # share of a nonlinearity's values in its flat part
+
+
+def saturated(patient: Patient) -> Iterator[Finding]:
+    """A bounded nonlinearity is in its flat part for most values."""
+    with torch.inference_mode():
+        worst = most_saturated(lambda: patient.run(patient.start, patient.x, patient.middle))
+    if worst is not None and worst.share > SATURATED:
+        yield Finding(
+            "saturated",
+            "warning",
+            f"{worst.share:.0%} of the values of {worst.name} (call {worst.call} of the forward "
+            "pass) are in its flat part at a Gaussian input",
+            "little gradient passes through it, and the directions behind it hardly vary",
+            "scale its input down, or normalise before it; for attention divide the scores by the "
+            "root of the head's width",
+        )
 
 
 @dataclass(frozen=True)
@@ -35,38 +54,16 @@ def most_saturated(run: Callable[[], object]) -> Saturation | None:
     """The call with the largest share of flat values; None if no bounded function is called."""
     with _Watch() as watch:
         run()
-    return max(watch.found, key=lambda one: one.share, default=None)
+    return max(watch.calls, key=lambda one: one.share, default=None)
 
 
-def _flat_tanh(y: Tensor, x: Tensor) -> Tensor:
-    return 1 - y.square() < FLAT
-
-
-def _flat_sigmoid(y: Tensor, x: Tensor) -> Tensor:
-    return 4 * y * (1 - y) < FLAT
-
-
-def _flat_softmax(y: Tensor, x: Tensor) -> Tensor:
-    return y > 1 - FLAT
-
-
-def _flat_bounds(y: Tensor, x: Tensor) -> Tensor:
-    return y != x
-
-
-_BOUNDED: dict[Any, tuple[str, Callable[[Tensor, Tensor], Tensor]]] = {
-    torch.tanh: ("tanh", _flat_tanh),
-    F.tanh: ("tanh", _flat_tanh),
-    Tensor.tanh: ("tanh", _flat_tanh),
-    torch.sigmoid: ("sigmoid", _flat_sigmoid),
-    F.sigmoid: ("sigmoid", _flat_sigmoid),
-    Tensor.sigmoid: ("sigmoid", _flat_sigmoid),
-    F.hardtanh: ("hardtanh", _flat_bounds),
-    torch.clamp: ("clamp", _flat_bounds),
-    Tensor.clamp: ("clamp", _flat_bounds),
-    F.softmax: ("softmax", _flat_softmax),
-    torch.softmax: ("softmax", _flat_softmax),
-    Tensor.softmax: ("softmax", _flat_softmax),
+# Which values y = f(x) are flat; by name, since every function is there more than once in torch.
+_FLAT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "tanh": lambda y, x: 1 - y.square() < FLAT,
+    "sigmoid": lambda y, x: 4 * y * (1 - y) < FLAT,
+    "hardtanh": lambda y, x: y != x,
+    "clamp": lambda y, x: y != x,
+    "softmax": lambda y, x: y > 1 - FLAT,
 }
 
 
@@ -75,21 +72,21 @@ class _Watch(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Saturation] = []
+        self.calls: list[Saturation] = []
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         named = kwargs or {}
         output = func(*args, **named)
-        if func in _BOUNDED and isinstance(output, Tensor) and args:
-            name, flat = _BOUNDED[func]
-            chosen = flat(output, args[0])
+        name = getattr(func, "__name__", "")
+        if name in _FLAT and isinstance(output, Tensor) and args:
+            chosen = _FLAT[name](output, args[0])
             if name == "softmax":  # a row is flat if one of its entries is near one
                 chosen = chosen.any(dim=_dimension(args, named))
             if _is_bounded(name, output, args, named):
                 share = float(chosen.double().mean())
-                self.found.append(Saturation(name, len(self.found) + 1, share))
+                self.calls.append(Saturation(name, len(self.calls) + 1, share))
         return output
 
 

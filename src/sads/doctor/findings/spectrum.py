@@ -1,11 +1,8 @@
-"""Findings from the geometry at x = 0 and at a Gaussian input.
+"""What the geometries at x = 0 and at a Gaussian input say of a network.
 
 *Low frequencies.* With y drawn from N(0, G), E[(dct y)_k^2] is the energy of G on frequency k.
 White noise has a tenth of its energy on the lowest tenth of the frequencies; half of it and more is
 `low-frequency-heavy`.
-
-*Flips.* Under a symmetry P of the architecture P G P^T = G; it is rejected by the sign-flip test of
-`directions.symmetry` at its level, and told only if it changes G visibly.
 """
 
 from collections.abc import Iterator
@@ -14,24 +11,21 @@ import numpy as np
 from jaxtyping import Float
 from scipy.fft import dctn
 
-from ..comparison import compare
-from ..directions.symmetry import VETO_LEVEL, reflections, symmetry_p_value
-from ..geometry import Geometry
-from ..randomness import stream
-from . import advice
-from .finding import Finding
-from .patient import MOVED, Patient
+from ...comparison import compare
+from ...geometry import Geometry
+from ...randomness import stream
+from ..finding import Finding, NotChecked
+from ..patient import MOVED, Examined
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
 ABSENT = 1e-3  # of the energy that white noise has in a subspace
-VISIBLE = 0.01  # of G, in Frobenius norm
 SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
 
 
-def ill_conditioned(zero: Geometry) -> Iterator[Finding]:
+def ill_conditioned(patient: Examined) -> Iterator[Finding]:
     """Float32 and float64 give different geometries at x = 0."""
-    precision = zero.plan.precision
+    precision = patient.zero.plan.precision
     if precision is None or precision.difference is None or precision.features == "float32":
         return
     yield Finding(
@@ -45,22 +39,30 @@ def ill_conditioned(zero: Geometry) -> Iterator[Finding]:
     )
 
 
-def probe_sensitive(zero: Geometry, gaussian: Geometry) -> Iterator[Finding]:
+def probe_sensitive(patient: Examined) -> Iterator[Finding]:
     """The two probes give different geometries, beyond a common factor."""
-    found = compare(zero, gaussian, ignore_scale=True)
-    if found.different and found.shape_distance > SENSITIVE:
+    zero, gaussian = patient.zero, patient.gaussian
+    if zero.whitened_error is None or gaussian.whitened_error is None:
+        needed = -(-zero.structure.rows // zero.plan.readout.rank)
+        raise NotChecked(f"probe-sensitive: it takes at least {needed:,} networks")
+    if zero is gaussian:
+        return
+    comparison = compare(zero, gaussian, ignore_scale=True)
+    if comparison.different and comparison.shape_distance > SENSITIVE:
+        distance = f"{comparison.shape_distance:.2g} ± {comparison.shape_distance_error:.1g}"
         yield Finding(
             "probe-sensitive",
             "note",
-            f"the geometries at x = 0 and at Gaussian x differ by {found.shape_distance:.2g} ± "
-            f"{found.shape_distance_error:.1g} for each direction (p = {found.shape_p_value:.2g})",
+            f"the geometries at x = 0 and at Gaussian x differ by {distance} for each direction "
+            f"(p = {comparison.shape_p_value:.2g})",
             "which directions are preferred depends on where the network is looked at",
             "decide with the probe forward:DATA, which looks where training does",
         )
 
 
-def null_space(zero: Geometry, patient: Patient) -> Iterator[Finding]:
+def null_space(patient: Examined) -> Iterator[Finding]:
     """Directions that no network of the family produces at x = 0, or none anywhere."""
+    zero = patient.zero
     null = sum(band.width for band in zero.spectrum().bands if band.null)
     if not null:
         return
@@ -99,11 +101,11 @@ def null_share(zero: Geometry, output: Float[np.ndarray, "N ..."]) -> float:
     return float(np.square(inside).sum() / np.square(rows).sum())
 
 
-def low_frequency_heavy(zero: Geometry) -> Iterator[Finding]:
+def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
     """Most of G lies on the lowest tenth of the frequencies."""
-    if len(zero.shape) < 2:
+    if len(patient.zero.shape) < 2:
         return
-    share = low_frequency_share(zero)
+    share = low_frequency_share(patient.zero)
     if share >= HEAVY:
         yield Finding(
             "low-frequency-heavy",
@@ -134,23 +136,3 @@ def _frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:
     """Length of each frequency, in units of the largest of its axis."""
     axes = np.meshgrid(*[np.arange(n) / n for n in spatial], indexing="ij")
     return np.sqrt(sum(axis**2 for axis in axes))
-
-
-def asymmetric(zero: Geometry, patient: Patient) -> Iterator[Finding]:
-    """Flipping the image changes the geometry."""
-    worst, level = 0.0, 1.0
-    for reflection in reflections(zero.structure, "flip"):
-        flipped = zero.factor[np.ix_(reflection, reflection)]
-        size = float(np.linalg.norm(zero.factor - flipped) / np.linalg.norm(zero.factor))
-        p_value = 0.0 if zero.exact else symmetry_p_value(zero.each_fold, reflection)
-        if p_value < VETO_LEVEL and size > worst:
-            worst, level = size, p_value
-    if worst > VISIBLE:
-        told = "exact" if zero.exact else f"p = {level:.2g}"
-        yield Finding(
-            "asymmetric",
-            "note",
-            f"flipping the image changes G by {worst:.1%} ({told})",
-            "left and right, or up and down, are not alike to the network before it has seen data",
-            advice.on_flips(patient.module),
-        )

@@ -1,13 +1,12 @@
 """Small pieces of HTML for notebooks: tables of facts, and a spectrum as an SVG.
 
-Everything is escaped; colours are told apart by the colour-blind and readable on dark paper.
+Everything is escaped, and readable on light and on dark paper.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-CERTIFIED, UNCERTIFIED, DATA = "#0072B2", "#D55E00", "#009E73"
 WIDTH, HEIGHT = 520, 130
 _CELL = "text-align:left;padding:2px 12px 2px 0"
 

@@ -1,15 +1,16 @@
-"""A ranking in plain values and in words."""
+"""A ranking, and how far such rankings can be trusted, in plain values and in words."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..networks.adapters import sentences_of
-from .ranking import TOLD_APART, Ranking
-from .validity import VALIDITY, validity_sentences
+from ..ranking.ranking import TOLD_APART, Ranking
+from ..ranking.validity import SIGNIFICANT, VALIDITY
+from .numbers import sizes
+from .tables import text_table
 
 SCORE = "D tr(GC) / (tr G tr C)"
-_BASELINES = ("parameters", "synflow", "jacobian")
+_BASELINES = {"parameters": "parameters", "synflow": "SynFlow", "jacobian": "Jacobian"}
 
 
 def summary(ranking: Ranking) -> dict[str, Any]:
@@ -42,46 +43,37 @@ def summary(ranking: Ranking) -> dict[str, Any]:
 
 def sentences(ranking: Ranking) -> list[str]:
     """The table, ties by name, and how far the score can be trusted."""
-    shape = "x".join(map(str, ranking.shape))
-    said = [
+    lines = [
         *sentences_of([(entry.network, entry.assumptions) for entry in ranking.entries]),
-        f"{ranking.data}: {ranking.count:,} samples of {shape}. Score {SCORE}: 1 is isotropic, "
-        "lower is predicted to do better.",
+        f"{ranking.data}: {ranking.count:,} samples of {sizes(ranking.shape)}. Score {SCORE}: 1 is "
+        "isotropic, lower is predicted to do better.",
         *_table(ranking),
         "order: probability that the true score is below the next one's. In brackets the place "
         "that a baseline gives (log SynFlow and Jacobian covariance: means over a few "
         "initialisations).",
     ]
-    said += [
+    lines += [
         f"Not told apart (probability below {TOLD_APART}): {', '.join(group)}."
         for group in ranking.ties
     ]
-    return [*said, *validity_sentences()]
+    return [*lines, *validity_sentences()]
 
 
 def _table(ranking: Ranking) -> list[str]:
     places = {name: _places(ranking, name) for name in _BASELINES}
-    rows = [["", "network", "score", "order", "parameters", "SynFlow", "Jacobian"]]
+    rows = []
     for i, entry in enumerate(ranking.entries):
         order = "" if entry.below_next is None else f"{entry.below_next:.3f}"
-        score = f"{entry.score:.4f} +- {entry.score_error:.4f}"
-        row = [str(i + 1), entry.network, score, order]
+        row = [str(i + 1), entry.network, f"{entry.score:.4f} ± {entry.score_error:.4f}", order]
         for name in _BASELINES:
             value = getattr(entry.baselines, name)
             digits = ",d" if name == "parameters" else ",.1f"
             row.append("-" if value is None else f"{value:{digits}} ({places[name][i]})")
         rows.append(row)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [_line(row, widths) for row in rows]
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Names to the left, numbers to the right."""
-    cells = [
-        text.ljust(width) if column == 1 else text.rjust(width)
-        for column, (text, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return "  ".join(cells).rstrip()
+    numbers = ["", "score", "order", *_BASELINES.values()]
+    return text_table(
+        ["", "network", "score", "order", *_BASELINES.values()], rows, numbers=numbers
+    )
 
 
 def _places(ranking: Ranking, baseline: str) -> list[int]:
@@ -90,3 +82,31 @@ def _places(ranking: Ranking, baseline: str) -> list[int]:
     return [
         1 + sum(v is not None and own is not None and v > own for v in values) for own in values
     ]
+
+
+def validity_sentences() -> list[str]:
+    """What rankings were worth where it was measured: a line for each dataset, and a verdict."""
+    lines = []
+    for dataset in dict.fromkeys(measured.dataset for measured in VALIDITY):
+        scores = [measured for measured in VALIDITY if measured.dataset == dataset]
+        rows = ", ".join(f"{v.score} {v.spearman:+.2f} (p = {v.p_value:.2g})" for v in scores)
+        lines.append(
+            f"Measured validity, {scores[0].architectures} small networks trained on {dataset}, "
+            f"Spearman's correlation with the outcome, positive is right: {rows}."
+        )
+    return [*lines, _verdict()]
+
+
+def _verdict() -> str:
+    own = [measured for measured in VALIDITY if measured.score == "alignment"]
+    right = [v.dataset for v in own if v.spearman > 0 and v.p_value < SIGNIFICANT]
+    if len(right) == len(own):
+        return "There the score told which architectures do better."
+    if right:
+        return f"There the score told which architectures do better on {', '.join(right)} only."
+    reverse = [v.dataset for v in own if v.spearman < 0 and v.p_value < SIGNIFICANT]
+    how = f"; on {', '.join(reverse)} its order was the reverse" if reverse else ""
+    return (
+        f"There the score did not tell which architectures do better{how}: read it as how the data "
+        "lies in each geometry, not as advice which to train."
+    )

@@ -24,7 +24,7 @@ ADAM_EPS = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Protocol:
+class Recipe:
     """How a network is trained.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Results in words and columns."""
+"""The plan, the state and the results of a sweep in words and tables."""
 
 import json
 import math
@@ -10,19 +10,35 @@ from typing import TYPE_CHECKING, Any
 
 from ..draws import DRAWS
 from ..statistics.means import mean_and_error
-from .describe.trial import in_words
-from .store.rows import DONE, FAILED, PENDING, QUARANTINED
+from ..sweep.describe.trial import in_words
+from ..sweep.store.rows import DONE, FAILED, QUARANTINED, STATUSES
+from .markup import facts, table
+from .numbers import counted, span, with_error
+from .tables import text_table
 
 if TYPE_CHECKING:
-    from .correlation import Correlation
-    from .describe.plan import Planned
-    from .execute.calibration import Estimate
+    from ..sweep.correlation import Correlation
+    from ..sweep.describe.plan import Planned
+    from ..sweep.execute.calibration import Estimate
+    from ..sweep.store.results import Results
 
-STATUSES = (DONE, PENDING, FAILED, QUARANTINED)
 _SHOWN = ("sw2", "msw2", "msw2_optimised", "w2_direction", "loss")
 _KEYS = ("network", "shape", "data", "rotation", "rank", "protocol", "geometry")
 
 Row = Mapping[str, Any]
+
+
+def text(results: "Results") -> str:
+    """What a Python prompt shows of results."""
+    return "\n".join([*means(results.rows), *sentences(results.rows)])
+
+
+def html(results: "Results") -> str:
+    """What a notebook shows of results."""
+    rows = mean_table(results.rows)
+    lines = [("", line) for line in sentences(results.rows)]
+    picture = table(rows[0], rows[1:]) if rows else ""
+    return facts(f"Sweep in {results.directory}", lines) + picture
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
@@ -30,16 +46,30 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     counts = Counter(row["status"] for row in rows)
     known = [f"{counts[status]:,} {status}" for status in STATUSES if counts[status]]
     lines = [f"{len(rows):,} trials: {', '.join(known)}."]
-    for row in rows:
-        if row["status"] in (FAILED, QUARANTINED):
-            lines.append(f"{row['status']} {row['id']} ({named(row)}): {row['error']}")
+    lines += [
+        f"{row['status']} {row['id']} ({named(row)}): {row['error']}" for row in _problems(rows)
+    ]
     codes = {row["code"] for row in rows if row["code"]}
     if len(codes) > 1:
         lines.append(f"The results were computed by different code: {', '.join(sorted(codes))}.")
-    return lines + draws_sentence(rows)
+    return lines + _draws_sentence(rows)
 
 
-def draws_sentence(rows: Sequence[Row]) -> list[str]:
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """How a sweep stands, for JSON."""
+    counts = Counter(row["status"] for row in rows)
+    problems = [
+        {"id": row["id"], "status": row["status"], "trial": named(row), "error": row["error"]}
+        for row in _problems(rows)
+    ]
+    return {status: counts[status] for status in STATUSES} | {"problems": problems}
+
+
+def _problems(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["status"] in (FAILED, QUARANTINED)]
+
+
+def _draws_sentence(rows: Sequence[Row]) -> list[str]:
     """On which versions of the random draws results rest, if not on this one's alone."""
     counts = Counter(row["draws"] for row in rows if row["status"] == DONE)
     if counts.keys() <= {DRAWS}:
@@ -56,9 +86,8 @@ def named(row: Row) -> str:
 
 def means(rows: Sequence[Row]) -> list[str]:
     """The lines of `mean_table`, in columns."""
-    table = mean_table(rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in table]
+    lines = mean_table(rows)
+    return text_table(lines[0], lines[1:]) if lines else []
 
 
 def mean_table(rows: Sequence[Row]) -> list[list[str]]:
@@ -70,19 +99,18 @@ def mean_table(rows: Sequence[Row]) -> list[list[str]]:
             groups.setdefault(key, []).append(row)
     if not groups:
         return []
-    shown = [
-        name for name in _SHOWN if any(row[name] is not None for g in groups.values() for row in g)
-    ]
-    table = [["network", "data", "rotation", "seeds", *shown]]
+    measured = [row for members in groups.values() for row in members]
+    metrics = [name for name in _SHOWN if any(row[name] is not None for row in measured)]
+    lines = [["network", "data", "rotation", "seeds", *metrics]]
     for members in sorted(groups.values(), key=_order):
         row = members[0]
         rank = "" if row["rank"] is None else f" {row['rank']}"
         cells = [row["network"], row["data"], f"{row['rotation']}{rank}", str(len(members))]
-        for name in shown:
+        for name in metrics:
             values = [member[name] for member in members if member[name] is not None]
-            cells.append(_cell(*mean_and_error(values)) if values else "")
-        table.append(cells)
-    return table
+            cells.append(with_error(*mean_and_error(values)) if values else "")
+        lines.append(cells)
+    return lines
 
 
 def _order(members: Sequence[Row]) -> tuple[Any, ...]:
@@ -91,33 +119,30 @@ def _order(members: Sequence[Row]) -> tuple[Any, ...]:
     return row["network"], row["rotation"], row["rank"] or 0, place, _natural(row["data"])
 
 
-def _natural(text: str) -> list[Any]:
+def _natural(words: str) -> list[Any]:
     """So that rank-one:dct:9 comes before rank-one:dct:10."""
-    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", text)]
+    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", words)]
 
 
-def _cell(mean: float, error: float | None) -> str:
-    return f"{mean:.4g}" if error is None else f"{mean:.4g} +- {error:.2g}"
-
-
-def correlation_sentence(found: "Correlation") -> str:
+def correlation_sentence(correlation: "Correlation") -> str:
     """A correlation in one sentence."""
-    rotation = found.about["rotation"]
+    rotation = correlation.about["rotation"]
     turned = "" if rotation == "identity" else f", rotation {rotation}"
+    ranks = [("Spearman", correlation.spearman), ("Kendall", correlation.kendall)]
     parts = [
         f"{name} {c.value:.3f} (95 % {c.interval[0]:.2f} to {c.interval[1]:.2f}, "
         f"p = {c.p_value:.2g})"
-        for name, c in (("Spearman", found.spearman), ("Kendall", found.kendall))
+        for name, c in ranks
     ]
-    many = len(found.seeds)
     return (
-        f"{found.about['network']}{turned}: {found.metric} against eigenvalue over {found.bands} "
-        f"bands and {many} {'seed' if many == 1 else 'seeds'}: {', '.join(parts)}; largest minus "
-        f"smallest {_cell(found.contrast, found.contrast_error)}."
+        f"{correlation.about['network']}{turned}: {correlation.metric} against eigenvalue over "
+        f"{correlation.bands} bands and {counted(len(correlation.seeds), 'seed')}: "
+        f"{', '.join(parts)}; largest minus smallest "
+        f"{with_error(correlation.contrast, correlation.contrast_error)}."
     )
 
 
-def correlation_fields(found: "Correlation") -> dict[str, Any]:
+def correlation_fields(correlation: "Correlation") -> dict[str, Any]:
     """A correlation for JSON, which has null instead of NaN."""
 
     def known(value: Any) -> Any:
@@ -127,29 +152,18 @@ def correlation_fields(found: "Correlation") -> dict[str, Any]:
             return [known(own) for own in value]
         return None if isinstance(value, float) and math.isnan(value) else value
 
-    return known(asdict(found))
-
-
-def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """How a sweep stands, for JSON."""
-    counts = Counter(row["status"] for row in rows)
-    problems = [
-        {"id": row["id"], "status": row["status"], "trial": named(row), "error": row["error"]}
-        for row in rows
-        if row["status"] in (FAILED, QUARANTINED)
-    ]
-    return {status: counts[status] for status in STATUSES} | {"problems": problems}
+    return known(asdict(correlation))
 
 
 def plan_rows(plan: "Sequence[Planned]") -> list[dict[str, Any]]:
     """Trials that have not run, for JSON; sorted by id."""
-    found = [{"id": p.id} | p.trial.model_dump(mode="json") for p in plan]
-    return sorted(found, key=lambda row: row["id"])
+    rows = [{"id": planned.id} | planned.trial.model_dump(mode="json") for planned in plan]
+    return sorted(rows, key=lambda row: row["id"])
 
 
-def cost_lines(cost: "Estimate") -> list[str]:
-    """What a sweep would take, and what that is made of."""
-    lines = []
+def plan_lines(plan: "Sequence[Planned]", cost: "Estimate") -> list[str]:
+    """Trials that have not run, what they would take, and what that is made of."""
+    lines = [f"{planned.id}  {planned.trial}" for planned in plan]
     for trial, count, one in cost.kinds:
         shape = f" ({trial.shape})" if trial.shape else ""
         lines.append(
@@ -163,19 +177,3 @@ def cost_lines(cost: "Estimate") -> list[str]:
         f"{total:,} trials to run, about {span(cost.seconds)} in all on {cost.slots} workers, as "
         "measured on a few steps now; starting the workers comes on top.",
     ]
-
-
-def span(seconds: float) -> str:
-    """A time in the unit that suits it.
-
-    >>> [span(s) for s in (0.04, 12.3, 150, 8000, 3e5)]
-    ['0.04 s', '12 s', '2.5 min', '2.2 h', '3.5 days']
-    """
-    for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return (
-                f"{seconds / size:.2g} {unit}"
-                if seconds < 100 * size
-                else f"{seconds / size:,.0f} {unit}"
-            )
-    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds:.0f} s"

@@ -1,12 +1,16 @@
 """An alignment and a rotation in plain values and in words."""
 
+from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
-from ..directions import headline
+from ..alignment import Alignment, Rotation
+from ..alignment.measured_rotations import MeasuredRotation, measured_rotations
 from ..geometry import Geometry
-from ..geometry.planned import provenance, taken_as
-from .align import Alignment
-from .rotation import Rotation
+from .directions import headline
+from .geometry import provenance, taken_as
+from .markup import facts, log_plot
+from .palette import DATA
 
 COARSE = 0.05  # a geometry whose median window is a larger share of its levels gets a warning
 
@@ -45,46 +49,62 @@ def summary(alignment: Alignment) -> dict[str, Any]:
 def sentences(alignment: Alignment) -> list[str]:
     """What a reader wants to know first."""
     network = alignment.geometry.plan.network
-    said = [
+    lines = [
         *taken_as(alignment.geometry.plan),
         f"{alignment.data} ({alignment.samples:,} samples) in the geometry of "
         f"{network}: alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}.",
     ]
     if alignment.position is None:
-        said.append("The geometry is isotropic: all rotations of the data are alike.")
-        return said + notes(alignment)
-    said.append(
-        f"Over all rotations alpha goes from {alignment.alpha_min:.5g} to "
-        f"{alignment.alpha_max:.5g}; the data is at {alignment.position:.1%} of the way."
-    )
-    said.append(
-        f"That is {alignment.relative:.3g} ± {alignment.relative_error:.1g} times the alpha of "
-        "data without preferred directions (below 1: the data lies where this network models well)."
-    )
-    return said + notes(alignment)
+        lines.append("The geometry is isotropic: all rotations of the data are alike.")
+    else:
+        lines += [
+            f"Over all rotations alpha goes from {alignment.alpha_min:.5g} to "
+            f"{alignment.alpha_max:.5g}; the data is at {alignment.position:.1%} of the way.",
+            f"That is {alignment.relative:.3g} ± {alignment.relative_error:.1g} times the alpha of "
+            "data without preferred directions (below 1: the data lies where this network models "
+            "well).",
+        ]
+    return lines + notes(alignment)
+
+
+def html(alignment: Alignment) -> str:
+    """Where the data lies, and its share on every direction."""
+    relative = f"{alignment.relative:.3g} ± {alignment.relative_error:.1g}"
+    rows = [
+        ("samples", f"{alignment.samples:,}"),
+        ("alpha", f"{alignment.alpha:.5g} ± {alignment.alpha_error:.2g}"),
+        ("over all rotations", f"{alignment.alpha_min:.5g} to {alignment.alpha_max:.5g}"),
+        ("against no preference", f"{relative} times"),
+    ]
+    if alignment.position is not None:
+        rows.append(("position", f"{alignment.position:.1%} of the way from best to worst"))
+    title = f"{alignment.data} in the geometry of {alignment.geometry.plan.network}"
+    shares = alignment.row_shares / alignment.geometry.structure.copies
+    label = "share of the data on a direction, largest eigenvalue first"
+    return facts(title, rows) + log_plot(shares.tolist(), [DATA] * len(shares), label)
 
 
 def notes(alignment: Alignment) -> list[str]:
     """What limits the numbers."""
-    said = []
+    lines = []
     geometry = alignment.geometry
     if alignment.singular:
-        said.append(
+        lines.append(
             f"Fewer samples ({alignment.samples:,}) than dimensions ({len(alignment.sigmas):,}): "
             "the second moment is singular and the extremes are those of these samples."
         )
     low, high = alignment.debiased
     if not geometry.exact and alignment.position is not None:
-        said.append(
+        lines.append(
             "The extremes are exact for these estimates, and too far apart for the true ones, "
             f"since noise spreads both spectra; without the bias of G's: {low:.5g} to {high:.5g}."
         )
     if coarse(geometry):
-        said.append(
+        lines.append(
             f"Of this geometry, {headline(geometry.spectrum())}: alpha is sound, but single "
             "directions and rotations are not; let sads geometry run longer."
         )
-    return said
+    return lines
 
 
 def coarse(geometry: Geometry) -> bool:
@@ -101,31 +121,48 @@ def rotation_summary(rotation: Rotation) -> dict[str, Any]:
     }
 
 
-# Measured by benchmarks/rotations.py; docs/results.md has the protocol and the errors.
-MEASURED = (
-    "What to expect (iddpm, five seeds, held-out SW2): min brought 8x8 digits from 1.2 to 0.19 "
-    "and 16x16 MNIST from 6.6 to 0.29; random brought them to 0.20 and 0.23 and was better after "
-    "short trainings. Leaving the largest eigenvalue is what helped, not reaching the smallest: "
-    "try --kind random beside it. --rank 1 keeps most directions in place and brought the digits "
-    "to 0.15, MNIST to 0.15 to 0.42 in four seeds of five and to 4.5 in the other."
-)
-
-
 def rotation_sentences(rotation: Rotation) -> list[str]:
     """What was made, what it does to alpha, and where it was a choice."""
     origin = rotation.origin
     moved = "all data directions" if origin.rank is None else f"the leading {origin.rank}"
-    said = [
+    lines = [
         f"Rotation {origin.kind} of {moved}: alpha from {origin.alpha_before:.5g} to "
         f"{origin.alpha:.5g}, orthogonal within {rotation.error:.1g}."
     ]
     network, data = origin.repeated
     if network or data:
-        said.append(
+        lines.append(
             f"Eigenvalues repeat ({network:,} of the geometry's directions, {data:,} of the "
             "data's): other rotations reach the same alpha; this choice depends on the eigenspaces "
             "alone."
         )
-    if origin.kind == "min":
-        said.append(MEASURED)
-    return said
+    return lines + measured_sentences() if origin.kind == "min" else lines
+
+
+def measured_sentences() -> list[str]:
+    """What rotations have brought where it was measured, by dataset, and what follows."""
+    rows = measured_rotations()
+    lines = []
+    for data in dict.fromkeys(row.data for row in rows):
+        own = [row for row in rows if row.data == data]
+        steps = max(row.steps for row in own)
+        parts = [f"{_over_seeds(row.sw2)} {_under(row)}" for row in own if row.steps == steps]
+        lines.append(
+            f"Measured on {data}, {steps:,} steps of iddpm-16, held-out SW2 as median of "
+            f"{len(own[0].sw2)} seeds (least to most): {', '.join(parts)}."
+        )
+    return [
+        *lines,
+        "Leaving the largest eigenvalue is what helped, not reaching the smallest: try a random "
+        "rotation too, which was ahead of min after shorter trainings.",
+    ]
+
+
+def _over_seeds(values: Sequence[float]) -> str:
+    return f"{median(values):.2g} ({min(values):.2g} to {max(values):.2g})"
+
+
+def _under(row: MeasuredRotation) -> str:
+    if row.rotation == "identity":
+        return "as it is"
+    return f"under {row.rotation}" + ("" if row.rank is None else f" of rank {row.rank}")
