@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -106,21 +106,48 @@ class Forecast(Shown):
 
     @cached_property
     def p_value(self) -> float:
-        """Of the hypothesis that all drifts are equal; networks are few, so errors are rounded up.
-
-        With M networks an error has M - 1 degrees of freedom, which makes the sum of squared
-        deviations too large by (M - 1) / (M - 3) on average.
-        """
-        shrunk = (self.networks - 3) / (self.networks - 1)
-        weights = shrunk / np.maximum(self.drift_error, 1e-300) ** 2
-        common = float((weights * self.drift).sum() / weights.sum())
-        statistic = float((weights * (self.drift - common) ** 2).sum())
-        return float(chi2.sf(statistic, max(len(self.drift) - 1, 1)))
+        """Of the hypothesis that all drifts are equal."""
+        return equality(self.drift, self.drift_error, self.networks)
 
     @property
     def has_order(self) -> bool:
         """Whether the drifts differ beyond their errors."""
         return len(self.labels) > 1 and self.p_value < EQUAL
+
+    @cached_property
+    def has_noisy_order(self) -> bool:
+        """Whether the noises differ beyond their errors."""
+        return (
+            len(self.labels) > 1 and equality(self.noise, self.noise_error, self.networks) < EQUAL
+        )
+
+    def by_band(self) -> "Forecast":
+        """The same with the directions of each band taken together."""
+        numbers = np.unique(self.bands)
+        if len(numbers) == len(self.labels):
+            return self
+        parts = [np.flatnonzero(self.bands == number) for number in numbers]
+        widths = np.array([self.widths[part].sum() for part in parts])
+        noise = self.rows[:, 2] * self.widths
+        sums = [
+            np.stack([rows[:, part].sum(axis=1) for part in parts], axis=1)
+            for rows in (self.rows[:, 0], self.rows[:, 1], noise)
+        ]
+        labels = tuple(
+            self.labels[part[0]]
+            if len(part) == 1
+            else f"{self.labels[part[0]]} to {self.labels[part[-1]]}"
+            for part in parts
+        )
+        values = self.eigenvalues
+        return replace(
+            self,
+            labels=labels,
+            widths=widths,
+            rows=np.stack([sums[0], sums[1], sums[2] / widths], axis=1),
+            eigenvalues=None if values is None else np.array([values[p].mean() for p in parts]),
+            bands=numbers,
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """One plain record for each group of directions."""
@@ -268,6 +295,20 @@ def _bands(directions: DirectionSet) -> Int[np.ndarray, " k"]:
         return np.arange(len(directions.widths))
     bands = directions.spectrum.bands
     return np.repeat(np.arange(len(bands)), [band.width for band in bands])
+
+
+def equality(
+    values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"], networks: int
+) -> float:
+    """The p-value of the hypothesis that all values are equal.
+
+    With M networks an error has M - 1 degrees of freedom, which makes the sum of squared
+    deviations too large by (M - 1) / (M - 3) on average.
+    """
+    weights = (networks - 3) / (networks - 1) / np.maximum(errors, 1e-300) ** 2
+    common = float((weights * values).sum() / weights.sum())
+    statistic = float((weights * (values - common) ** 2).sum())
+    return float(chi2.sf(statistic, max(len(values) - 1, 1)))
 
 
 def drift_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:

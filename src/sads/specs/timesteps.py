@@ -49,10 +49,8 @@ def as_timestep_law(source: "str | np.ndarray | None", schedule: "Schedule") -> 
     parts = rest.split(",")
     if kind != "logit-normal" or len(parts) != 2:
         raise InputError(f"unknown law of timesteps {source!r}: expected {LAWS}")
-    mean, std = (
-        convert(f"the {n} of logit-normal", p, float)
-        for n, p in zip(("mean", "standard deviation"), parts, strict=True)
-    )
+    mean = convert("the mean of logit-normal", parts[0], float)
+    std = convert("the standard deviation of logit-normal", parts[1], float)
     if not std > 0:
         raise InputError(f"the standard deviation of logit-normal is positive, got {std}")
     u = (np.arange(schedule.steps) + 0.5) / schedule.steps
