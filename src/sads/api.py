@@ -480,6 +480,8 @@ def risk(
     directions: str | DirectionSet | None = None,
     weights: str | Path | None = None,
     exact: bool = False,
+    timestep_law: str | Float[np.ndarray, " T"] | None = None,
+    loss_weights: str | Float[np.ndarray, " T"] | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     shape: Shape | None = None,
@@ -497,6 +499,8 @@ def risk(
         directions: in the grammar of directions, or a set of them; bands of frequency by default.
         weights: a safetensors file with the parameters of the network, trained elsewhere.
         exact: whether to refuse data whose optimum is not known.
+        timestep_law: probability of each timestep in the total, as in `forecast`.
+        loss_weights: weight of each timestep in the total, as in `forecast`.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         shape: as in `network`, for a network with `weights`.
@@ -511,6 +515,11 @@ def risk(
     family, predict = as_predictor(
         trained, weights=weights, shape=shape, prediction=prediction, schedule=schedule
     )
+    recipe = Recipe(
+        timestep_law=as_timestep_law(timestep_law, family.schedule),
+        loss_weights=as_loss_weights(loss_weights, family.schedule),
+    )
+    recipe.check_steps(family.schedule)
     second = None if other is None else as_predictor(other, like=family)[1]
     return measure_risk(
         predict,
@@ -519,6 +528,7 @@ def risk(
         family.shape,
         other=second,
         directions=as_directions(directions, shape=family.shape),
+        emphasis=recipe.emphasis(family.schedule),
         tolerance=tolerance,
         seed=seed,
     )

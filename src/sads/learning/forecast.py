@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import chi2
 
+from ..diffusion.training import explained
 from ..directions.sets import DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..inspection.jacobian_products import Way
@@ -243,7 +244,8 @@ def forecast_training(
                 write_forecast(place, made())
             if len(rows) >= wanted or (networks is None and ratio <= tolerance):
                 return made()
-        rows.append(method.row(scene, len(rows)))
+        with explained(scene.family.name, "a forecast"):
+            rows.append(method.row(scene, len(rows)))
 
 
 def described(scene: Scene, method: Method) -> dict[str, Any]:
