@@ -50,6 +50,10 @@ stepping up.
 have an order is at least 0.85. Late: on isotropic data, over the architectures that have an order,
 the better of the two medians, of G and of noise, is at least 0.8. Every pair whose own ratio is
 below its bar is named. Intervals of medians are by bootstrap over the pairs.
+
+**Added later**, while the trainings ran and before any of their outcomes was looked at: the tangent
+flow of 8 networks, its shares when half of the target is learned, for early along the judged
+directions.
 """
 
 import argparse
@@ -64,6 +68,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +82,18 @@ from sads.data.laws import Law
 from sads.directions.sets import Columns, Cosines, DirectionSet
 from sads.errors import SadsError
 from sads.geometry import Zero, estimate_geometry
-from sads.inspection.jacobian_products import choose_way, moving_parameters, product
-from sads.learning import Optimum
-from sads.learning.agreement import halves_agreement, spearman, stepped_up
-from sads.learning.forecast import Step, drift_of, forecast_step
-from sads.learning.noisy import draw_noisy
-from sads.learning.pilot import Followed, Protocol, follow_training
+from sads.inspection.jacobian_products import moving_parameters
+from sads.learning import Optimum, Recipe, Scene, forecast_training
+from sads.learning.agreement import halves_agreement, stepped_up
+from sads.learning.forecast import drift_of
+from sads.learning.method import Method
+from sads.learning.one_step import OneStep
+from sads.learning.pilot import Followed, follow_training
+from sads.learning.tangent_flow import TangentFlow
 from sads.networks import ScoreFamily
 from sads.randomness import stream, torch_stream
-from sads.specs.sources import as_dataset, as_family, as_shape
+from sads.specs import DataSpec, NetworkSpec, parse_shape
+from sads.statistics.ranks import rank_correlation
 from sads.storage.files import atomic_write, write_bytes
 
 HERE = Path(__file__).resolve().parent
@@ -118,11 +126,12 @@ class Pool:
     networks: list[str | dict[str, str]]
     data: dict[str, str]
     first_seed: int = 0
+    flow_networks: int = 8
 
     @property
-    def protocol(self) -> Protocol:
+    def recipe(self) -> Recipe:
         """How the steps are taken."""
-        return Protocol(self.learning_rate, self.batch_size, self.clip)
+        return Recipe("adam", self.learning_rate, self.batch_size, self.clip)
 
     @property
     def spelled(self) -> str:
@@ -132,7 +141,8 @@ class Pool:
     def family(self, entry: str | dict[str, str]) -> ScoreFamily:
         """One of its networks."""
         given = {"network": entry} if isinstance(entry, str) else entry
-        return as_family(given["network"], shape=given.get("shape", self.shape))
+        shape = parse_shape(given.get("shape", self.shape))
+        return NetworkSpec.parse(given["network"]).family(shape)
 
     def laws(self, mnist: Path | None) -> Iterator[tuple[str, Law]]:
         """The datasets that can be had."""
@@ -141,7 +151,8 @@ class Pool:
                 print(f"{name} is left out: no --mnist directory is given", file=sys.stderr)
                 continue
             try:
-                made = as_dataset(text.format(mnist=mnist), shape=as_shape(self.shape))
+                spec = DataSpec.parse(text.format(mnist=mnist))
+                made = spec.dataset(parse_shape(self.shape), count=1)
             except SadsError as error:
                 print(f"{name} is left out: {error}", file=sys.stderr)
                 continue
@@ -285,11 +296,7 @@ def trained(
     started, pool = time.process_time(), shop.pool
     directions, _ = shop.directions(family)
     followed = follow_training(
-        family,
-        Optimum(law),
-        law,
-        directions,
-        protocol=pool.protocol,
+        Scene(family, Optimum(law), law, directions, pool.recipe),
         moments=pool.moments,
         seed=seed,
         points=pool.points,
@@ -326,67 +333,57 @@ def trained(
     return rows
 
 
-def kernel_rows(
-    family: ScoreFamily, law: Law, directions: DirectionSet, networks: int
-) -> Float[np.ndarray, "M k"]:
+def kernel_rows(scene: Scene, networks: int) -> Float[np.ndarray, "M k"]:
     """The mean square of u^T J w at noisy inputs, one row a network."""
-    rows, way = [], None
+    rows = []
     for number in range(networks):
-        network = family.member(1_000_000 + number).eval()
-        parameters = moving_parameters(network)
-        generator = stream(number, "inputs of a tangent kernel's diagonal")
-        here = draw_noisy(Optimum(law), law, family.schedule, family.shape, 128, generator)
-        way = way or choose_way(network, here.x[:1], here.t[:1])
+        network = scene.family.member(1_000_000 + number).eval()
+        here = scene.look(128, stream(number, "inputs of a tangent kernel's diagonal"))
         normal = torch_stream(number, "weights of a tangent kernel's diagonal")
-        along = {n: torch.randn(p.shape, generator=normal) for n, p in parameters.items()}
-        moved = product(network, parameters, along, here.x, here.t, way).flatten(1).double()
-        rows.append(directions.products(moved.numpy(), moved.numpy()).mean(axis=0))
+        along = {
+            n: torch.randn(p.shape, generator=normal) for n, p in moving_parameters(network).items()
+        }
+        moved = scene.moved(network, along, here)
+        rows.append(scene.directions.products(moved, moved).mean(axis=0))
     return np.stack(rows)
 
 
 def forecast_all(shop: Workshop, laws: dict[str, Law]) -> None:
     """Make the forecasts that are missing."""
     rows = read_rows(shop.forecasts)
-    done = {(r["data"], r["network"]) for r in rows}
+    done = {(r["data"], r["network"], r["forecast"]) for r in rows}
     for data, law in laws.items():
-        for entry in shop.pool.networks:
+        for entry, (make, name) in product(shop.pool.networks, MAKERS):
             family = shop.pool.family(entry)
-            if (data, family.name) in done:
+            if (data, family.name, name) in done:
                 continue
             try:
-                rows += forecasts(shop, family, data, law)
+                rows += make(shop, family, data, law)
             except SadsError as error:
-                print(f"{data} {family.name}: no forecast: {error}", file=sys.stderr)
+                print(f"{data} {family.name}: no {name}: {error}", file=sys.stderr)
                 continue
             write_rows(shop.forecasts, rows)
-            print(f"{data} {family.name}: forecasts", file=sys.stderr, flush=True)
+            print(f"{data} {family.name}: {name}", file=sys.stderr, flush=True)
 
 
 def forecasts(shop: Workshop, family: ScoreFamily, data: str, law: Law) -> list[dict[str, str]]:
     """All forecasts of one network on one dataset, with their reliabilities."""
     pool, (directions, diagonals) = shop.pool, shop.directions(family)
 
-    def step(networks: int, *, at_optimum: bool) -> np.ndarray:
-        return forecast_step(
-            family,
-            Optimum(law),
-            law,
-            directions=directions,
-            step=Step("adam", pool.batch_size, at_optimum=at_optimum),
-            networks=networks,
-            seed=1,
-        ).rows
+    scene = Scene(family, Optimum(law), law, directions, pool.recipe, seed=1)
 
-    first = step(pool.forecast_networks, at_optimum=False)
-    optimum = step(pool.optimum_networks, at_optimum=True)
-    kernel = kernel_rows(family, law, directions, pool.optimum_networks)
+    def rows_of(method: Method, networks: int) -> np.ndarray:
+        return forecast_training(scene, method, networks=networks).rows
+
+    first = rows_of(OneStep(), pool.forecast_networks)
+    optimum = rows_of(OneStep(at_optimum=True), pool.optimum_networks)
+    kernel = kernel_rows(scene, pool.optimum_networks)
     rows = []
     for number, basis in enumerate(BASES):
         own = slice(number * family.size, (number + 1) * family.size)
 
         def row(name: str, values: np.ndarray, reliability: float, basis: str = basis):
-            told = {"data": data, "network": family.name, "basis": basis, "forecast": name}
-            return told | {"reliability": f"{reliability:.4f}", "values": listed(values)}
+            return forecast_row(data, family, basis, name, values, reliability)
 
         def of_rows(units: np.ndarray) -> float:
             return stepped_up(halves_agreement(units))
@@ -399,12 +396,32 @@ def forecasts(shop: Workshop, family: ScoreFamily, data: str, law: Law) -> list[
             row("first noise", noise.mean(axis=0), of_rows(noise)),
             row("noise", later.mean(axis=0), of_rows(later)),
             row("K", kernel[:, own].mean(axis=0), of_rows(kernel[:, own])),
-            row("G", known[1], spearman(known[0], known[1])),
+            row("G", known[1], rank_correlation(known[0], known[1])),
         ]
     return rows
 
 
-EARLY, LATE = ("drift", "minus G"), ("G", "noise", "K", "first noise", "noise over drift")
+def forecast_row(
+    data: str, family: ScoreFamily, basis: str, name: str, values: np.ndarray, reliability: float
+) -> dict[str, str]:
+    """One forecast of all directions."""
+    told = {"data": data, "network": family.name, "basis": basis, "forecast": name}
+    return told | {"reliability": f"{reliability:.4f}", "values": listed(values)}
+
+
+def flows(shop: Workshop, family: ScoreFamily, data: str, law: Law) -> list[dict[str, str]]:
+    """The tangent flow, along the judged directions alone."""
+    pool, (directions, _) = shop.pool, shop.directions(family)
+    scene = Scene(family, Optimum(law), law, directions.sets[0], pool.recipe, seed=1)
+    method = TangentFlow(steps=pool.moments[-1])
+    units = forecast_training(scene, method, networks=pool.flow_networks).rows
+    reliability = stepped_up(halves_agreement(units, drift_of))
+    return [forecast_row(data, family, JUDGED, FLOW, drift_of(units), reliability)]
+
+
+FLOW = TangentFlow.name
+MAKERS = ((forecasts, "drift"), (flows, FLOW))
+EARLY, LATE = ("drift", FLOW, "minus G"), ("G", "noise", "K", "first noise", "noise over drift")
 
 
 def judged_pairs(shop: Workshop) -> list[dict[str, Any]]:
@@ -427,7 +444,7 @@ def judged_pairs(shop: Workshop) -> list[dict[str, Any]]:
         halves = sorted(float(r["half_step"]) for r in reached)
         about = {"reached": len(reached), "half_step": float(np.median(halves)) if halves else None}
         shares, pilots = stacked(reached, "share_half"), stacked(reached, "share_pilot")
-        for name in EARLY:
+        for name in (name for name in EARLY if name in told):
             pairs.append(head | about | pair("early", name, shares, *told[name]))
         pairs.append(head | about | piloted("early", shares, pilots))
         risks, pilots = stacked(rows, "risk_late"), stacked(rows, "risk_pilot")
@@ -451,7 +468,7 @@ def pair(
         return told | {"agreement": None, "spearman": None, "ceiling": None, "ratio": None}
     agreement = halves_agreement(units)
     ceiling = math.sqrt(max(reliability, 0.0) * stepped_up(agreement))
-    return told | rounded(agreement, spearman(values, units.mean(axis=0)), ceiling)
+    return told | rounded(agreement, rank_correlation(values, units.mean(axis=0)), ceiling)
 
 
 def piloted(outcome: str, units: np.ndarray, pilots: np.ndarray) -> dict[str, Any]:
@@ -463,7 +480,7 @@ def piloted(outcome: str, units: np.ndarray, pilots: np.ndarray) -> dict[str, An
     for _ in range(100):
         order = generator.permutation(len(units))
         own, other = pilots[order[:half]], units[order[half : 2 * half]]
-        across.append(spearman(own.mean(axis=0), other.mean(axis=0)))
+        across.append(rank_correlation(own.mean(axis=0), other.mean(axis=0)))
     agreement = halves_agreement(units)
     ceiling = math.sqrt(max(halves_agreement(pilots), 0.0) * max(agreement, 0.0))
     return told | rounded(agreement, float(np.mean(across)), ceiling)

@@ -7,6 +7,7 @@ from .api import align as align
 from .api import diagnose as diagnose
 from .api import distance as distance
 from .api import estimate_geometry as estimate_geometry
+from .api import forecast as forecast
 from .api import load_trained as load_trained
 from .api import network as network
 from .api import rank as rank
@@ -35,7 +36,9 @@ from .errors import NetworkError as NetworkError
 from .errors import SadsError as SadsError
 from .geometry import Geometry as Geometry
 from .geometry import load_geometry as load_geometry
+from .learning import Forecast as Forecast
 from .learning import Risk as Risk
+from .learning import load_forecast as load_forecast
 from .networks import ScoreFamily as ScoreFamily
 from .path import Schedule as Schedule
 from .probes import Forward as Forward

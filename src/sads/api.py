@@ -20,7 +20,9 @@ from .directions.sets import DirectionSet
 from .distances import Distance, measure_distance
 from .doctor import Diagnosis
 from .geometry import Geometry, Probe, Progress
-from .learning import Risk, measure_risk, reference_for
+from .learning import Forecast, Recipe, Risk, measure_risk, reference_for
+from .learning.ladder import forecast_data
+from .learning.recipe import Optimiser
 from .networks import ScoreFamily
 from .path import Schedule
 from .randomness import Random
@@ -41,6 +43,7 @@ from .specs.sources import (
     as_splits,
     as_trained,
 )
+from .specs.timesteps import as_loss_weights, as_timestep_law
 
 
 def network(
@@ -478,6 +481,8 @@ def risk(
     directions: str | DirectionSet | None = None,
     weights: str | Path | None = None,
     exact: bool = False,
+    timestep_law: str | Float[np.ndarray, " T"] | None = None,
+    loss_weights: str | Float[np.ndarray, " T"] | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     shape: Shape | None = None,
@@ -495,6 +500,8 @@ def risk(
         directions: in the grammar of directions, or a set of them; bands of frequency by default.
         weights: a safetensors file with the parameters of the network, trained elsewhere.
         exact: whether to refuse data whose optimum is not known.
+        timestep_law: probability of each timestep in the total, as in `forecast`.
+        loss_weights: weight of each timestep in the total, as in `forecast`.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         shape: as in `network`, for a network with `weights`.
@@ -509,6 +516,11 @@ def risk(
     family, predict = as_predictor(
         trained, weights=weights, shape=shape, prediction=prediction, schedule=schedule
     )
+    recipe = Recipe(
+        timestep_law=as_timestep_law(timestep_law, family.schedule),
+        loss_weights=as_loss_weights(loss_weights, family.schedule),
+    )
+    recipe.check_steps(family.schedule)
     second = None if other is None else as_predictor(other, like=family)[1]
     return measure_risk(
         predict,
@@ -517,8 +529,92 @@ def risk(
         family.shape,
         other=second,
         directions=as_directions(directions, shape=family.shape),
+        emphasis=recipe.emphasis(family.schedule),
         tolerance=tolerance,
         seed=seed,
+    )
+
+
+def forecast(
+    source: Network,
+    data: Data,
+    *,
+    directions: str | DirectionSet | None = None,
+    optimiser: Optimiser = "adam",
+    learning_rate: float = 1e-3,
+    batch_size: int = 64,
+    clip: float | None = 1.0,
+    weight_decay: float = 0.0,
+    warm_up: int = 0,
+    steps: int = 300,
+    timestep_law: str | Float[np.ndarray, " T"] | None = None,
+    loss_weights: str | Float[np.ndarray, " T"] | None = None,
+    method: str = "auto",
+    networks: int | None = None,
+    tolerance: float = 0.1,
+    seed: int = 0,
+    out: str | Path | None = None,
+    on_progress: Callable[[int, float], None] | None = None,
+    shape: Shape | None = None,
+    prediction: str | None = None,
+    schedule: str | Schedule | None = None,
+) -> Forecast:
+    """Forecast what training does along each direction: what is learned early, what stays noisy.
+
+    Args:
+        source: what `network` takes.
+        data: in the data grammar (its training split unless it names another), a dataset, or an
+            array of samples.
+        directions: in the grammar of directions, or a set of them; bands of frequency by default.
+        optimiser: of the training that is forecast: `"adam"`, `"adamw"` or `"sgd"`.
+        learning_rate: its rate, after the warm-up.
+        batch_size: samples a step.
+        clip: largest norm of a gradient; None leaves gradients as they are.
+        weight_decay: of `"adamw"` and `"sgd"`.
+        warm_up: steps over which the rate rises linearly.
+        steps: planned.
+        timestep_law: probability of each timestep in a batch: an array, or `"uniform"`,
+            `"logit-normal:MEAN,STD"` or `"npy:FILE"`.
+        loss_weights: weight of each timestep in the loss: an array, or `"uniform"`, `"x0"`, `"v"`,
+            `"min-snr:GAMMA"` or `"npy:FILE"`.
+        method: `"one step"`, `"tangent flow"`, `"pilot"`, or `"auto"` for the cheapest that has
+            been right about networks of this kind.
+        networks: how many are looked at; without it, until the tolerance is reached.
+        tolerance: error of the drifts over their spread at which to stop.
+        seed: of all draws.
+        out: directory for the result; an interrupted forecast is continued.
+        on_progress: called with networks so far and error over spread.
+        shape: as in `network`.
+        prediction: likewise.
+        schedule: likewise.
+
+    >>> import sads
+    >>> told = sads.forecast("cnn,width=8", "gaussian", shape="1x4x4", networks=8)
+    >>> told.networks, len(told.drift)
+    (8, 9)
+    """
+    family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
+    return forecast_data(
+        family,
+        as_dataset(data, shape=family.shape, split="train", drawn=1),
+        directions=as_directions(directions, shape=family.shape),
+        recipe=Recipe(
+            optimiser=optimiser,
+            learning_rate=learning_rate,
+            batch_size=batch_size,
+            clip=clip,
+            weight_decay=weight_decay,
+            warm_up=warm_up,
+            timestep_law=as_timestep_law(timestep_law, family.schedule),
+            loss_weights=as_loss_weights(loss_weights, family.schedule),
+        ),
+        steps=steps,
+        method=method,
+        networks=networks,
+        tolerance=tolerance,
+        seed=seed,
+        out=out,
+        on_progress=on_progress,
     )
 
 

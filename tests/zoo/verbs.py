@@ -21,12 +21,9 @@ import torch
 
 import sads
 from sads.data import Dataset
-from sads.data.laws import Normal
 from sads.diffusion import Settings, read_training, sample_chunks, stored_rotation, train
 from sads.directions.sets import Eigenvectors, Entries
 from sads.geometry import Geometry
-from sads.learning import Optimum
-from sads.learning.forecast import Step, forecast_step
 from sads.path import Schedule
 from sads.ranking.zero_cost import zero_cost_scores
 from sads.report import build_report
@@ -284,13 +281,14 @@ class EveryVerb:
         assert found.total == pytest.approx(found.by_direction.sum(), rel=1e-6)
 
     def test_forecast(self, case: Case) -> None:
-        law = Normal.white(case.family.size)
-        found = forecast_step(
-            case.family,
-            Optimum(law),
-            law,
+        found = sads.forecast(
+            case.source,
+            "gaussian",
+            shape=case.family.shape,
             directions=Eigenvectors(case.family.shape, case.geometry.spectrum()),
-            step=Step("sgd", batch_size=8, points=8),
+            optimiser="sgd",
+            batch_size=8,
+            method="one step",
             networks=8,
         )
         assert found.networks == 8

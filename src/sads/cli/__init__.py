@@ -25,6 +25,7 @@ COMMANDS = [
     "train",
     "sample",
     "distance",
+    "forecast",
     "risk",
     "sweep",
     "results",

@@ -76,6 +76,17 @@ def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
 
 
 @contextmanager
+def forecast_bar(title: str, networks: int | None) -> Iterator[Callable[[int, float], None]]:
+    """A bar with networks and the error of the order, fed by the yielded function."""
+    with _bar(title, "networks") as update:
+
+        def report(done: int, ratio: float) -> None:
+            update(title, done, networks, f"error over spread {ratio:.2f}")
+
+        yield report
+
+
+@contextmanager
 def steps_bar(title: str) -> Iterator[Callable[..., None]]:
     """A bar with steps, a note and time left, fed by the yielded function."""
     with _bar(title, "steps") as update:

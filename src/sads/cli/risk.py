@@ -15,6 +15,8 @@ def risk(
     weights: Path | None = None,
     shape: str | None = None,
     exact: Flag = False,
+    timestep_law: str = "uniform",
+    loss_weights: str = "uniform",
     tolerance: float = 0.02,
     seed: Seed = 0,
     png: Path | None = None,
@@ -37,6 +39,9 @@ def risk(
         weights: a safetensors file with the parameters of the network, trained elsewhere.
         shape: shape of one sample, CxHxW, for a network in the grammar.
         exact: stop with an error if the optimum of the data is not known.
+        timestep_law: of the total: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
+        loss_weights: of the total, by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or
+            `npy:FILE`.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         png: write a heat map of direction by noise level to this file.
@@ -59,6 +64,8 @@ def risk(
             weights=weights,
             shape=shape,
             exact=exact,
+            timestep_law=timestep_law,
+            loss_weights=loss_weights,
             tolerance=tolerance,
             seed=seed,
         )
@@ -68,5 +75,7 @@ def risk(
 
         save_figure(draw_risk(measured, f"{trained} on {data}"), png)
     paired = other is not None
-    lines = risk_sentences(measured, paired=paired)
-    print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(lines))
+    said = risk_sentences(measured, paired=paired)
+    if (timestep_law, loss_weights) != ("uniform", "uniform"):
+        said.append("All but the nats weigh the timesteps as this loss does.")
+    print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(said))

@@ -15,25 +15,13 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import rankdata
 
 from ..randomness import stream
+from ..statistics.ranks import rank_correlation
 
 SPLITS = 100
 
 Profile = Callable[[Float[np.ndarray, "n ..."]], Float[np.ndarray, " k"]]
-
-
-def spearman(a: Float[np.ndarray, " k"], b: Float[np.ndarray, " k"]) -> float:
-    """Spearman's correlation, ties at their mean rank; NaN where one of them is constant.
-
-    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 9.0]))
-    1.0
-    """
-    ranks = np.stack([rankdata(a), rankdata(b)])
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    scale = math.sqrt(float(np.prod((ranks**2).sum(axis=1))))
-    return float((ranks[0] * ranks[1]).sum() / scale) if scale > 0 else math.nan
 
 
 def mean_profile(rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
@@ -59,7 +47,7 @@ def halves_agreement(
     for _ in range(splits):
         order = generator.permutation(len(rows))
         first, second = order[:half], order[half : 2 * half]
-        agreements.append(spearman(profile(rows[first]), profile(rows[second])))
+        agreements.append(rank_correlation(profile(rows[first]), profile(rows[second])))
     return float(np.mean(agreements))
 
 

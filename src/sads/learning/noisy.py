@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..data.laws import Law
@@ -28,21 +28,27 @@ class Noisy:
     eps: Float[np.ndarray, "N D"]
     optimum: Float[np.ndarray, "N D"]
 
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def part(self, which: slice) -> "Noisy":
+        """Some of them."""
+        return Noisy(self.x[which], self.t[which], self.eps[which], self.optimum[which])
+
 
 def draw_noisy(
     reference: Reference,
     target: Law,
     schedule: Schedule,
     shape: tuple[int, ...],
-    count: int,
+    t: Int[np.ndarray, " N"],
     generator: np.random.Generator,
 ) -> Noisy:
-    """Draw samples at uniform timesteps."""
-    t = generator.integers(schedule.steps, size=count)
+    """Draw one sample at each of the timesteps."""
     abar = schedule.abar[t]
-    clean = reference.draw(count, generator)
+    clean = reference.draw(len(t), generator)
     eps = generator.standard_normal(clean.shape)
     x = np.sqrt(abar)[:, None] * clean + np.sqrt(1 - abar)[:, None] * eps
     optimum = target.optimal_noise(x, abar)
-    image = torch.from_numpy(x).float().view(count, *shape)
+    image = torch.from_numpy(x).float().view(len(t), *shape)
     return Noisy(image, torch.from_numpy(t), eps, optimum)

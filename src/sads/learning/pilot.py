@@ -19,31 +19,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import nn
 
-from ..data.laws import Law
-from ..directions.sets import DirectionSet
-from ..errors import InputError, NetworkError
-from ..networks import ScoreFamily
+from ..errors import InputError
 from ..networks.isolation import OwnDraws
 from ..randomness import stream
-from .noisy import Noisy, draw_noisy
-from .references import Reference
+from .method import Method
+from .noisy import Noisy
+from .scene import Scene
 
-TOGETHER = 256  # samples evaluated at once
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How the steps are taken.
-
-    Attributes:
-        learning_rate: of Adam.
-        batch_size: fresh samples a step.
-        clip: largest norm of a gradient.
-    """
-
-    learning_rate: float = 1e-3
-    batch_size: int = 64
-    clip: float = 1.0
+POINTS = 512  # noisy samples at which a training is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,82 +51,98 @@ class Followed:
         return self.taken / self.energy
 
 
+@dataclass(frozen=True)
+class Pilot(Method):
+    """A few real steps: what is learned after a quarter of them, and the risk left after all.
+
+    Attributes:
+        steps: of each network.
+        points: noisy samples at which it is looked at; as many as fit unless given.
+    """
+
+    steps: int = 32
+    points: int | None = None
+    name = "pilot"
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise InputError(f"a pilot takes at least one step, got {self.steps}")
+
+    def row(self, scene: Scene, number: int) -> Float[np.ndarray, "3 k"]:
+        """Rows <f, eps*> and <eps*, eps*> early, and the risk a direction at the end."""
+        followed = follow_training(
+            scene,
+            seed=scene.network_seed(number),
+            moments=sorted({max(1, self.steps // 4), self.steps}),
+            points=self.points or min(POINTS, 4 * scene.points),
+        )
+        return np.stack(
+            [followed.taken[0], followed.energy, followed.risk[-1] / scene.directions.widths]
+        )
+
+
 def follow_training(
-    family: ScoreFamily,
-    reference: Reference,
-    target: Law,
-    directions: DirectionSet,
+    scene: Scene,
     *,
-    protocol: Protocol,
-    moments: Sequence[int],
     seed: int,
-    points: int = 512,
+    moments: Sequence[int],
+    points: int = POINTS,
     last_points: int | None = None,
 ) -> Followed:
     """Train a fresh network and look at it after given numbers of steps.
 
     Args:
-        family: the architecture.
-        reference: the data that batches are drawn from.
-        target: the law whose optimum is to be learned.
-        directions: what is told apart.
-        protocol: how the steps are taken.
-        moments: ascending numbers of steps after which to look; the last is where training ends.
+        scene: the architecture, its data, the directions and the recipe.
         seed: of the network and all draws.
+        moments: ascending numbers of steps after which to look; the last is where training ends.
         points: noisy samples at which it is looked at.
         last_points: as many more at the last moment alone, for its risk.
     """
     if not moments or list(moments) != sorted(set(moments)) or moments[0] < 0:
         raise InputError(f"moments are ascending numbers of steps, got {list(moments)}")
-    network = family.member(seed).train()
-    optimiser = torch.optim.Adam(network.parameters(), lr=protocol.learning_rate)
+    network = scene.family.member(seed)
+    optimiser = scene.recipe.torch_optimiser(network)
     batches = stream(seed, "batches of a followed training")
     look = stream(seed, "points of a followed training")
-
-    def noisy(count: int, generator: np.random.Generator) -> Noisy:
-        return draw_noisy(reference, target, family.schedule, family.shape, count, generator)
-
-    here = noisy(points, look)
+    here = scene.look(points, look)
     draws = OwnDraws(seed, "a network's own draws in a followed training")
     looks: list[Float[np.ndarray, "3 k"]] = []
     step = 0
     for moment in moments:
+        network.train()
         while step < moment:
-            batch = noisy(protocol.batch_size, batches)
-            draws(lambda batch=batch: _take_step(network, optimiser, batch, protocol), step)
+            batch = scene.batch(batches)
+            draws(lambda batch=batch, s=step: _take_step(scene, network, optimiser, batch, s), step)
             step += 1
-        looks.append(_look(network, here, directions, family.name))
+        looks.append(_shares_and_risk(scene, network, here))
     rows = np.stack(looks)
     risk = rows[:, 2].copy()
     if last_points is not None:
-        risk[-1] = _look(network, noisy(last_points, look), directions, family.name)[2]
+        risk[-1] = _shares_and_risk(scene, network, scene.look(last_points, look))[2]
     return Followed(np.array(moments), rows[:, 0], rows[0, 1], risk)
 
 
 def _take_step(
-    network: nn.Module, optimiser: torch.optim.Optimizer, batch: Noisy, protocol: Protocol
+    scene: Scene, network: nn.Module, optimiser: torch.optim.Optimizer, batch: Noisy, step: int
 ) -> None:
+    recipe = scene.recipe
     optimiser.zero_grad(set_to_none=True)
-    eps = torch.from_numpy(batch.eps).float().view(batch.x.shape)
-    (network(batch.x, batch.t) - eps).square().mean().backward()
-    nn.utils.clip_grad_norm_(network.parameters(), protocol.clip)
+    for part in scene.parts(batch):
+        eps = torch.from_numpy(part.eps).float().view(part.x.shape)
+        squares = (network(part.x, part.t) - eps).square().flatten(1).mean(dim=1)
+        weights = torch.from_numpy(recipe.weights_at(part.t)).float()
+        ((squares * weights).sum() / len(batch)).backward()
+    if recipe.clip is not None:
+        nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
+    for group in optimiser.param_groups:
+        group["lr"] = recipe.rate(step)
     optimiser.step()
 
 
-def _look(
-    network: nn.Module, noisy: Noisy, directions: DirectionSet, name: str
-) -> Float[np.ndarray, "3 k"]:
+def _shares_and_risk(scene: Scene, network: nn.Module, noisy: Noisy) -> Float[np.ndarray, "3 k"]:
     """Rows <f, eps*>, <eps*, eps*> and <f - eps*, f - eps*>, means over the samples."""
-    network.eval()
-    with torch.no_grad():
-        parts = [
-            network(noisy.x[start : start + TOGETHER], noisy.t[start : start + TOGETHER])
-            for start in range(0, len(noisy.x), TOGETHER)
-        ]
-    network.train()
-    predicted = torch.cat(parts).flatten(1).double().numpy()
-    if not np.isfinite(predicted).all():
-        raise NetworkError(f"{name} returns NaN or infinity after some steps of training")
-    own, optimum = directions.coefficients(predicted), directions.coefficients(noisy.optimum)
+    directions = scene.directions
+    own = directions.coefficients(scene.predicted(network.eval(), noisy))
+    optimum = directions.coefficients(noisy.optimum)
     values = (own * optimum, optimum**2, (own - optimum) ** 2)
     return np.stack([directions.grouped(value).mean(axis=0) for value in values])

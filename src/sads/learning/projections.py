@@ -6,7 +6,7 @@ matrix an axis, or sums over channels. Nothing is copied to the host.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -87,3 +87,17 @@ def _cosines(residual: Tensor, *, shape: tuple[int, ...], matrices: list[Tensor]
 def _means(residual: Tensor, *, channels: int) -> Tensor:
     flat = residual.reshape(len(residual), channels, -1)
     return flat.sum(dim=2) / math.sqrt(flat.shape[2])
+
+
+def group_parts(directions: DirectionSet, x: Float[np.ndarray, "N D"]) -> Iterator[np.ndarray]:
+    """The part of samples in each group's subspace, sum_{i in g} u_i u_i^T x, one after another."""
+    to = _transform(directions, partial(_tensor, device=torch.device("cpu"), dtype=torch.float64))
+    point = torch.from_numpy(np.array(x, dtype=float)).requires_grad_()
+    with torch.enable_grad():
+        coefficients = to(point)
+    groups = torch.from_numpy(np.asarray(directions.groups))
+    for group in range(len(directions.widths)):
+        own = coefficients.detach() * (groups == group)
+        # The transform is linear with orthonormal rows: its transpose brings coefficients back.
+        (part,) = torch.autograd.grad(coefficients, point, own, retain_graph=True)
+        yield part.numpy()

@@ -67,7 +67,7 @@ class ViT(Transformer):
         fixed = sincos_positions(width, *self.grid)
         self.learned: bool = positions == "learned"
         if self.learned:
-            self.positions: nn.Parameter = nn.Parameter(torch.empty_like(fixed))
+            self.positions = nn.Parameter(torch.empty_like(fixed))
         else:
             self.register_buffer("positions", fixed, persistent=False)
         self.head = self.token_layer()

@@ -9,6 +9,7 @@ from typing import Any
 
 RENDERERS = {
     "Alignment": "alignment",
+    "Forecast": "forecast",
     "Geometry": "geometry",
     "Results": "sweep",
     "Spectrum": "directions",

@@ -88,7 +88,11 @@ def as_geometry(source: str | Path | Geometry) -> Geometry:
 
 
 def as_dataset(
-    source: Data, *, shape: tuple[int, ...] | None = None, split: str | None = None
+    source: Data,
+    *,
+    shape: tuple[int, ...] | None = None,
+    split: str | None = None,
+    drawn: int | None = None,
 ) -> Dataset:
     """A dataset, the one that a string names, or the one of an array of samples.
 
@@ -96,11 +100,12 @@ def as_dataset(
         source: the data.
         shape: shape of one sample, where a string does not tell it.
         split: the split to use where a string names none.
+        drawn: samples of data that is drawn from a law, where a string does not say it.
     """
     if isinstance(source, str):
         source = DataSpec.parse(source)
     if isinstance(source, DataSpec):
-        return source.dataset(shape, split)
+        return source.dataset(shape, split, count=drawn if source.synthetic else None)
     return Dataset(source, "data") if isinstance(source, np.ndarray) else source
 
 
