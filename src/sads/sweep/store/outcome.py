@@ -5,9 +5,9 @@ A finished result is also a file, with a checksum; see `sads.storage.sealed`.
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ...errors import ArtefactError
 from ...storage.files import reason
@@ -19,8 +19,12 @@ Distance = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0)]
 
 
-class _Message(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class _Message(BaseModel):
     """What workers and drivers say to each other."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False
+    )
 
 
 class Job(_Message):
