@@ -17,11 +17,11 @@ from sads.alignment import load_rotation
 from sads.data import read_npy
 from sads.diffusion import read_training
 from sads.errors import ArtefactError
-from sads.figures.trials import remembered
 from sads.geometry import load_geometry
 from sads.geometry.artefact import read_state
 from sads.geometry.spectra import read_spectrum, write_spectrum
 from sads.specs.digests import _artefact_digest
+from sads.storage.remembered import remembered
 from sads.storage.sealed import write_sealed
 from sads.sweep.execute.run_trial import SAMPLES_FORMAT, known_samples
 from sads.sweep.store.database import Store, read_rows

@@ -42,6 +42,7 @@ from .probes import Forward as Forward
 from .probes import Gaussian as Gaussian
 from .probes import Point as Point
 from .probes import Zero as Zero
+from .ranking import PilotProtocol as PilotProtocol
 from .ranking import Ranking as Ranking
 from .report import Report as Report
 from .report import build_report as build_report

@@ -68,13 +68,13 @@ class Neighbourhood:
     @cached_property
     def _names(self) -> dict[str, bool]:
         """What an import could find in the folder, and whether that is more than a mere folder."""
-        found: dict[str, bool] = {}
+        names: dict[str, bool] = {}
         for place in self.folder.iterdir():
             name = place.name.partition(".")[0]
             if name.isidentifier() and name not in KEPT:
                 whole = place.suffix in (".py", ".so") or (place / "__init__.py").is_file()
-                found[name] = whole or found.get(name, False)
-        return found
+                names[name] = whole or names.get(name, False)
+        return names
 
     def _stands_in_front(self, name: str) -> bool:
         """Whether an import would take what is in the folder instead of the module."""
@@ -112,15 +112,15 @@ def neighbours_of(path: Path) -> list[Path]:
     They are read, not run. A package counts with all its Python files, since what it imports by
     relative names is not followed.
     """
-    folder, found, waiting = path.parent, set[Path](), [path]
+    folder, beside, waiting = path.parent, set[Path](), [path]
     while waiting:
         for name in _imported(waiting.pop()):
             file, package = folder / f"{name}.py", folder / name
             files = {file} if file.is_file() else set(package.rglob("*.py"))
-            new = files - found - {path}
-            found |= new
+            new = files - beside - {path}
+            beside |= new
             waiting += new
-    return sorted(found)
+    return sorted(beside)
 
 
 def _imported(path: Path) -> set[str]:

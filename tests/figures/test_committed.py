@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sads.figures import FIGURES, Verdict
-from sads.figures.catalogue import file_name, module
+from sads.figures.catalogue import experiment, file_name
 from sads.sweep.correlation import correlate
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -44,7 +44,7 @@ def test_a_committed_verdict_follows_from_its_rows(key):
     random draws, so the golden file has those of the second.
     """
     committed = json.loads((RESULTS / f"{file_name(key)}.json").read_text())["findings"]
-    computed = Verdict(key, module(key).verdict(committed_rows(key)), {}).summary()["findings"]
+    computed = Verdict(key, experiment(key).verdict(committed_rows(key)), {}).summary()["findings"]
     golden = json.loads(GOLDEN.read_text())["findings"][key]
     for now, before, (value, interval, holds) in zip(computed, committed, golden, strict=True):
         assert (now["claim"], now["statistic"]) == (before["claim"], before["statistic"])

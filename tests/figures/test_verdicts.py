@@ -7,7 +7,7 @@ import pytest
 
 from sads.data import BASES
 from sads.figures import FIGURES, Finding, Verdict
-from sads.figures.catalogue import module
+from sads.figures.catalogue import experiment
 from sads.figures.verdict import without_power
 
 from .planted import PLANTED
@@ -16,7 +16,7 @@ SEEDS = 5
 
 
 def judged(key: str, effect: float, seeds: int) -> list[bool | None]:
-    return [finding.holds for finding in module(key).verdict(PLANTED[key](effect, seeds))]
+    return [finding.holds for finding in experiment(key).verdict(PLANTED[key](effect, seeds))]
 
 
 def test_every_figure_has_planted_data():
@@ -44,7 +44,7 @@ def test_one_seed_decides_nothing_statistical(key):
 @pytest.mark.parametrize("basis", BASES)
 def test_every_basis_alone_has_a_verdict(basis):
     rows = [row for row in PLANTED["2"](1.0, SEEDS) if row["basis"] == basis]
-    verdict = Verdict("2", module("2").verdict(rows), {})
+    verdict = Verdict("2", experiment("2").verdict(rows), {})
     # Where elements of Haar's basis stand says nothing without another basis.
     assert verdict.summary()["holds"] is (None if basis == "haar" else True)
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 from sads.errors import InputError
-from sads.figures.verdict import positive
+from sads.figures.verdict import above
 from sads.statistics.means import (
     mean_and_error,
     mean_interval,
@@ -31,7 +31,7 @@ def test_intervals_have_their_level():
     covered = 0
     for _ in range(2_000):
         interval = mean_interval(rng.standard_normal(5).tolist())[1]
-        covered += interval is not None and positive(interval) is None
+        covered += interval is not None and above(interval) is None
     assert abs(covered / 2_000 - 0.95) < 0.02
 
 

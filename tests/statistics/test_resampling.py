@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from sads.figures.verdict import positive
+from sads.figures.verdict import above
 from sads.statistics.resampling import (
     bootstrap_difference,
     bootstrap_interval,
@@ -26,7 +26,7 @@ def test_intervals_of_pairs_have_their_level():
     for _ in range(1_000):
         a, noise = rng.standard_normal(5), 0.3 * rng.standard_normal((5, 5))
         pairs = {(p, q): a[p] + a[q] + noise[p, q] for p in range(5) for q in range(p)}
-        covered += positive(jackknife(pairs)[1]) is None
+        covered += above(jackknife(pairs)[1]) is None
     assert abs(covered / 1_000 - 0.95) < 0.03
     assert jackknife({(0, 1): 0.5}) == (0.5, None)
 

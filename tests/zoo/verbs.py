@@ -28,6 +28,7 @@ from sads.geometry import Geometry
 from sads.learning import Optimum
 from sads.learning.forecast import Step, forecast_step
 from sads.path import Schedule
+from sads.ranking.zero_cost import zero_cost_scores
 from sads.report import build_report
 from sads.sweep.describe.plan import plan_trials
 from sads.sweep.describe.specification import Specification
@@ -208,22 +209,21 @@ class EveryVerb:
         assert sads.compare(case.geometry, case.unweighted).different
 
     def test_rank(self, case: Case) -> None:
-        found = sads.rank(
+        ranking = sads.rank(
             [case.source, CONTROL],
             case.data,
             shape=case.family.shape,
-            probe="gaussian:1",
-            tolerance=0.5,
-            zero_output=case.subject.zero_output,
+            schedule=case.family.schedule,
+            pilot=sads.PilotProtocol(steps=2, seeds=2, points=2, batch_size=4),
         )
-        entries = {entry.network: entry for entry in found.entries}
-        assert set(entries) == {case.family.name, CONTROL}
-        assert all(np.isfinite([one.score, one.score_error]).all() for one in found.entries)
-        own = entries[case.family.name]
-        count = sum(p.numel() for p in case.family.member(0).parameters())
-        assert own.baselines.parameters == count
-        assert own.baselines.jacobian is None or math.isfinite(own.baselines.jacobian)
-        assert (own.baselines.jacobian is None) == (case.subject.zero_output != "explain")
+        assert {entry.network for entry in ranking.entries} == {case.family.name, CONTROL}
+        for entry in ranking.entries:
+            assert entry.total >= entry.constant > 0
+            assert math.isfinite(entry.total)
+        own = zero_cost_scores(case.family, case.data.samples)
+        assert own.parameters == sum(p.numel() for p in case.family.member(0).parameters())
+        assert own.jacobian is None or math.isfinite(own.jacobian)
+        assert (own.jacobian is None) == (case.subject.zero_output != "explain")
 
     def test_sweep(self, case: Case) -> None:
         specification = Specification.model_validate(

@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def _refuse_empty(tokens: list[str]) -> None:
-    """No option and no argument has a meaning for the empty text; as a path it would be `.`."""
+    """Refuse empty options and arguments; an empty path would mean the current directory."""
     for before, word in zip(["", *tokens], tokens, strict=False):
         option, equals, value = word.partition("=")
         if equals and not value and option.startswith("--"):

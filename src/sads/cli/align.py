@@ -22,7 +22,7 @@ def align(
 
     Args:
         directory: where `sads geometry --out` saved the geometry.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         png: write a picture of the energy profile to this file.
         force: replace an existing picture.
         json: print the result as one JSON object.
@@ -36,10 +36,10 @@ def align(
         refuse_existing(png, force=force)
     with waiting(f"aligning {data}"):
         alignment = api.align(directory, data)
-        said = sentences(alignment)
+        lines = sentences(alignment)
     if png is not None:
         from ..presentation.plots.alignment import draw_alignment
         from ..presentation.plots.directions import save_figure
 
         save_figure(draw_alignment(alignment), png)
-    print(jsonlib.dumps(summary(alignment)) if json else "\n".join(said))
+    print(jsonlib.dumps(summary(alignment)) if json else "\n".join(lines))

@@ -23,11 +23,11 @@ def compare(
     Example: `sads compare runs/iddpm-16 runs/iddpm-16-area`
 
     Args:
-        first: where `sads geometry --out` saved the one.
-        second: and the other; ratios are its values over the first's.
-        level: equal geometries are told apart in this share of cases.
-        ignore_scale: a common factor of all eigenvalues, which changes no directions, is no
-            difference.
+        first: where `sads geometry --out` saved the first geometry.
+        second: where it saved the second; ratios are the second's values over the first's.
+        level: of equal geometries, this share is called different by chance.
+        ignore_scale: do not count a common factor of all eigenvalues as a difference: it changes
+            no directions.
         json: print the result as one JSON object.
     """
     from .. import comparison

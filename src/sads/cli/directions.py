@@ -36,7 +36,7 @@ def directions(
             from ..presentation.plots.directions import draw_directions, save_figure
 
             save_figure(draw_directions(geometry.spectrum(), title(geometry)), png)
-        said = jsonlib.dumps(summary(geometry)) if json else "\n".join(sentences(geometry))
-    print(said)
+        text = jsonlib.dumps(summary(geometry)) if json else "\n".join(sentences(geometry))
+    print(text)
     if png is not None and not json:
         print(f"Drawn in {png}.")

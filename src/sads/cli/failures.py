@@ -61,7 +61,8 @@ def one_line(error: BaseException) -> str:
 
 
 def _as_option(keyword: re.Match[str]) -> str:
-    return f"--{keyword[1].replace('_', '-')} {keyword[2]}"
+    name = "from" if keyword[1] == "seed_from" else keyword[1].replace("_", "-")
+    return f"--{name} {keyword[2]}"
 
 
 def in_options(text: str) -> str:

@@ -36,8 +36,8 @@ def figure(
         scale: `smoke` (a minute), `laptop` (minutes to hours) or `paper` (the paper's sizes).
         out: directory for the files, and for unfinished work.
         engine: where trials run: `local`, `dask` or `dask:ADDRESS`.
-        workers: trials at once.
-        only: parts of the figure, with commas: its networks, bases or datasets.
+        workers: how many trials run at once.
+        only: parts of the figure, separated by commas: its networks, bases or datasets.
         mnist: directory of the MNIST files.
         faces: pictures of faces, for example `folder:DIR,size=56,grey,crop`.
         cifar: CIFAR-10, for example `npz:FILE:images,scale`.

@@ -1,4 +1,4 @@
-"""`sads results`: what a sweep has measured, also while it runs."""
+"""`sads results`: the results of a sweep, finished or still running."""
 
 import json as jsonlib
 from pathlib import Path
@@ -21,8 +21,9 @@ def results(
     Args:
         directory: where `sads sweep --out` keeps it.
         csv: write one line for each trial into this file; `sads sweep --from` reads it.
-        correlate: a metric (`sw2`, `msw2`, `msw2_optimised`, `w2_direction`, `loss`), for its rank
-            correlation with the eigenvalues over bands, with p-values and intervals.
+        correlate: a metric (`sw2`, `msw2`, `msw2_optimised`, `w2_direction`, `loss`, `risk`,
+            `risk_along`, `risk_off`, `nats`), for its rank correlation with the eigenvalues over
+            bands, with p-values and intervals.
         force: replace an existing table.
         json: print one JSON object with `trials`, sorted by `id`.
     """

@@ -31,7 +31,7 @@ def risk(
     Args:
         trained: directory that `sads train` wrote, or a network in the grammar with `--weights`.
         other: a second one; the result is the second minus the first.
-        data: in the data grammar, see `sads data --help`; its held-out split by default.
+        data: the data, as `sads data --help` describes it; its held-out split by default.
         directions: `geometry=DIR`, `dct`, `dct:bands=K`, `means`, `canonical` or `npy:FILE`; 16
             bands of frequency unless given.
         weights: a safetensors file with the parameters of the network, trained elsewhere.
@@ -68,5 +68,5 @@ def risk(
 
         save_figure(draw_risk(measured, f"{trained} on {data}"), png)
     paired = other is not None
-    said = risk_sentences(measured, paired=paired)
-    print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(said))
+    lines = risk_sentences(measured, paired=paired)
+    print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(lines))

@@ -26,7 +26,7 @@ def rotate(
 
     Args:
         directory: where `sads geometry --out` saved the geometry.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         kind: which rotation.
         out: directory for the rotation; `sads train --rotation` takes it.
         rank: leading data directions that move; all unless given.

@@ -43,6 +43,7 @@ def sample(
     from .. import api
     from ..devices import keep_freed_memory
     from ..diffusion import read_training, write_samples
+    from ..presentation.assumptions import sentence
     from ..storage.files import refuse_existing
     from .progress import steps_bar
 
@@ -72,12 +73,12 @@ def sample(
         write_samples(out, chunks, header.shape, count)
     seconds = time.perf_counter() - started
     if json:
-        written = {"file": str(out), "count": count, "seconds": seconds}
-        written |= {"assumptions": asdict(trained.assumptions)}
-        written |= {"unfinished": header.unfinished, "iterations": header.step}
-        print(jsonlib.dumps(written | {"of": header.settings.iterations}))
+        result = {"file": str(out), "count": count, "seconds": seconds}
+        result |= {"assumptions": asdict(trained.assumptions)}
+        result |= {"unfinished": header.unfinished, "iterations": header.step}
+        print(jsonlib.dumps(result | {"of": header.settings.iterations}))
         return
-    print(trained.assumptions.sentence())
+    print(sentence(trained.assumptions))
     print(
         f"{count:,} samples in {seconds:.1f} s, saved in {out}.\n"
         f"Look: sads data npy:{out} --png samples.png"

@@ -38,7 +38,8 @@ def sweep(
         specification: a TOML file.
         out: directory of the sweep; it can be left out of a dry run.
         engine: `local`, `dask` (a cluster on this machine) or `dask:ADDRESS` (a scheduler).
-        workers: trials at once; the cores of this machine, or the scheduler's threads.
+        workers: how many trials run at once; by default as many as this machine has cores, or the
+            scheduler threads.
         device: `cpu` or `cuda`; with dask, every trial then asks for one unit of `GPU`.
         retries: further attempts of a trial that fails or kills its worker.
         retry_failed: run failed and quarantined trials again.
@@ -50,7 +51,6 @@ def sweep(
     from ..presentation.sweep import sentences, summary
     from ..sweep.execute.run_sweep import dry_run as plan
     from ..sweep.execute.run_sweep import run_sweep
-    from ..sweep.store.database import read_rows
     from .progress import sweep_table, waiting
 
     if dry_run:
@@ -61,7 +61,7 @@ def sweep(
     if out is None:
         raise InputError("a sweep needs a directory: pass --out DIR")
     with sweep_table(specification.stem) as report:
-        counts = run_sweep(
+        results = run_sweep(
             specification,
             out,
             engine=engine,
@@ -72,12 +72,11 @@ def sweep(
             seed_from=seed_from,
             on_progress=report,
         )
-    _, rows = read_rows(out)
     if json:
-        print(jsonlib.dumps(summary(rows)))
+        print(jsonlib.dumps(summary(results.rows)))
     else:
-        print("\n".join([*sentences(rows), f"See them: sads results {out}"]))
-    if counts.total() > counts["done"]:
+        print("\n".join([*sentences(results.rows), f"See them: sads results {out}"]))
+    if results.statuses.total() > results.statuses["done"]:
         sys.exit(1)
 
 
@@ -85,7 +84,6 @@ def _print_plan(pending: "list[Planned]", cost: "Estimate", json: bool) -> None:
     from ..presentation.sweep import plan_lines, plan_rows
 
     if json:
-        planned = {"trials": plan_rows(pending), "seconds": cost.seconds}
-        print(jsonlib.dumps(planned))
-        return
-    print("\n".join(plan_lines(pending, cost)))
+        print(jsonlib.dumps({"trials": plan_rows(pending), "seconds": cost.seconds}))
+    else:
+        print("\n".join(plan_lines(pending, cost)))

@@ -37,13 +37,13 @@ def train(
 
     Args:
         network: a preset with optional fields, `FILE.py:factory` or `package.module:factory`.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         out: directory for checkpoints and the result; an interrupted run is continued.
         shape: shape of one sample, CxHxW; presets have their own.
-        iterations: updates; table 1's for the preset unless given.
-        batch_size: samples a batch; table 1's unless given.
-        learning_rate: of Adam; table 1's unless given.
-        accumulate: batches an update.
+        iterations: updates of the parameters; as in the paper's table 1 unless given.
+        batch_size: samples in a batch; as in table 1 unless given.
+        learning_rate: of Adam; as in table 1 unless given.
+        accumulate: batches behind each update.
         schedule: noise schedule; linear unless the network has its own.
         rotation: of the data: `identity`, `random`, `min` or `max` with `--geometry`, or a
             directory that `sads rotate` wrote; samples return from it by themselves.
@@ -57,6 +57,7 @@ def train(
     """
     from .. import api
     from ..devices import keep_freed_memory
+    from ..presentation.assumptions import sentence
     from .progress import steps_bar
 
     keep_freed_memory()
@@ -97,9 +98,9 @@ def train(
         }
         print(jsonlib.dumps(summary))
         return
-    print(trained.assumptions.sentence())
+    print(sentence(trained.assumptions))
     print(
         f"{network} trained on {data}: {len(trained.losses):,} steps in {trained.seconds:.1f} s, "
-        f"mean loss of the last tenth {tail:.4f}.\nSaved in {out}. Sample it: sads sample {out} "
-        "--count 1000 --out samples.npy"
+        f"mean loss of the last tenth {tail:.4f}."
     )
+    print(f"Saved in {out}. Sample it: sads sample {out} --count 1000 --out samples.npy")

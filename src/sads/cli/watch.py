@@ -20,7 +20,7 @@ def watch(
     every: float = 2.0,
     json: Flag = False,
 ) -> None:
-    """Show how a geometry, a training or a sweep stands until it is finished; Ctrl-C ends the look.
+    """Show how far a geometry, a training or a sweep is, until it is finished or you press Ctrl-C.
 
     A folder with several of them is shown with a line for each. The runs themselves are not
     disturbed. Without a terminal, one table is printed.

@@ -41,7 +41,7 @@ _FILES = ("npy", "folder", "mnist")
 _GEOMETRY, _BAND, _MOMENT = "geometry=", "band=", "moment="
 
 
-class DataSpec(Spec):
+class DataSpec(Spec, frozen=True):
     """A dataset of the grammar.
 
     Attributes:

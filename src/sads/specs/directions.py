@@ -25,7 +25,7 @@ KNOWN = "geometry=DIR, dct, dct:bands=K, means, canonical or npy:FILE"
 _GEOMETRY, _BANDS = "geometry=", "bands="
 
 
-class DirectionsSpec(Spec):
+class DirectionsSpec(Spec, frozen=True):
     """Directions of the grammar.
 
     Attributes:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..path import Schedule
 
 
-class NetworkSpec(Spec):
+class NetworkSpec(Spec, frozen=True):
     """A family of networks of the grammar.
 
     Attributes:

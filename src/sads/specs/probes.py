@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KNOWN = "zero, gaussian:STD, point:FILE.npy or forward:DATA"
 
 
-class ProbeSpec(Spec):
+class ProbeSpec(Spec, frozen=True):
     """A probe of the grammar.
 
     Attributes:

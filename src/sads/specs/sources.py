@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Dataset
+from ..data.selection import Selection
 from ..diffusion import Predictor, Trained, read_trained, read_training
 from ..directions.sets import DirectionSet
 from ..errors import InputError
@@ -101,6 +102,24 @@ def as_dataset(
     if isinstance(source, DataSpec):
         return source.dataset(shape, split)
     return Dataset(source, "data") if isinstance(source, np.ndarray) else source
+
+
+def as_splits(source: Data, *, shape: tuple[int, ...] | None = None) -> tuple[Dataset, Dataset]:
+    """A dataset to train on and one that is held out.
+
+    Of a dataset or an array without splits, a fixed sixth is held out.
+    """
+    if isinstance(source, (str, DataSpec)):
+        return (
+            as_dataset(source, shape=shape, split="train"),
+            as_dataset(source, shape=shape, split="held-out"),
+        )
+    whole = as_dataset(source)
+    training, held_out = (
+        replace(whole, samples=whole.samples[Selection(split).rows(len(whole), whole.name)])
+        for split in ("train", "held-out")
+    )
+    return training, held_out
 
 
 def as_dataset_pair(

@@ -9,11 +9,10 @@ of their content for an identity, an absolute path for a worker that runs somewh
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     ModelWrapValidatorHandler,
     model_serializer,
     model_validator,
@@ -25,10 +24,8 @@ Content = Callable[[Path], str]
 Rename = Callable[[str, Content], str]
 
 
-class Spec(BaseModel):
+class Spec(BaseModel, frozen=True, extra="forbid"):
     """A text of the grammar as a frozen value, read from its text and written as it."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     @abstractmethod

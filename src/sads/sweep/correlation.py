@@ -25,7 +25,7 @@ from jaxtyping import Float
 
 from ..errors import InputError
 from ..randomness import stream
-from ..statistics.means import Interval, paired_difference
+from ..statistics.means import Interval, paired_difference, paired_values
 from ..statistics.ranks import bootstrapped, coefficients, permuted
 from ..statistics.resampling import p_value, percentiles
 from .store.rows import DONE, METRICS
@@ -134,15 +134,11 @@ def _table(
     rows: Sequence[Mapping[str, Any]], metric: str
 ) -> tuple[tuple[int, ...], Float[np.ndarray, "b s"], Float[np.ndarray, " b"]]:
     """Seeds, y[b, s] with the largest eigenvalue first, and the order x of the bands."""
-    directions: dict[str, dict[int, Mapping[str, Any]]] = {}
-    for row in rows:
-        directions.setdefault(row["data"], {})[row["seed"]] = row
-    common = set.intersection(*({*by_seed} for by_seed in directions.values()))
-    seeds = tuple(sorted(common))
+    seeds, values = paired_values((row["data"], row["seed"], row[metric]) for row in rows)
+    first = {row["data"]: row["band_first"] for row in rows}
     bands: dict[int, list[list[float]]] = {}
-    for by_seed in directions.values():
-        first = next(iter(by_seed.values()))["band_first"]
-        bands.setdefault(first, []).append([by_seed[s][metric] for s in seeds])
+    for data, by_seed in values.items():
+        bands.setdefault(first[data], []).append(by_seed)
     places = sorted(bands)
     table = np.array([np.mean(bands[place], axis=0) for place in places]).reshape(
         len(places), len(seeds)

@@ -76,9 +76,7 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         Raises:
             InputError: if a file it names is not there.
         """
-        fields = self.model_dump(mode="json")
-        if not self.protocol.weight_decay:  # trials without it are older than the field
-            del fields["protocol"]["weight_decay"]
+        fields = self.model_dump(mode="json") | {"protocol": self.protocol.identity_fields()}
         if self.draws == 1:
             del fields["draws"]
         fields |= {"network": self.network.digest(), "data": self.data.digest()}

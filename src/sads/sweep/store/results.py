@@ -1,5 +1,6 @@
 """The results of a sweep as a value."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,11 @@ class Results(Shown):
 
     directory: Path
     rows: tuple[dict[str, Any], ...]
+
+    @property
+    def statuses(self) -> Counter[str]:
+        """The number of trials of each status."""
+        return Counter(row["status"] for row in self.rows)
 
     def to_frame(self) -> "pandas.DataFrame":
         """A table with a row for each trial; needs pandas."""

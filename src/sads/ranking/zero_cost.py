@@ -1,4 +1,4 @@
-"""What else can be told of untrained networks: the zero-cost scores of architecture search.
+"""What can be told of untrained networks: the zero-cost scores of architecture search.
 
 *Parameters*: their number.
 
@@ -50,7 +50,7 @@ _NORMS = (nn.GroupNorm, nn.LayerNorm, nn.RMSNorm, _NormBase)
 
 
 @dataclass(frozen=True)
-class Baselines:
+class ZeroCost:
     """Zero-cost scores of a family; None where one is not defined.
 
     Attributes:
@@ -68,9 +68,9 @@ class Baselines:
     jacobian_error: float | None
 
 
-def baselines(
+def zero_cost_scores(
     family: ScoreFamily, samples: Float[np.ndarray, "M ..."], *, seed: int = 0
-) -> Baselines:
+) -> ZeroCost:
     """The zero-cost scores of untrained networks.
 
     Args:
@@ -98,7 +98,7 @@ def baselines(
                 f"{family.name} cannot be differentiated in float64, which its zero-cost scores "
                 f"need: {brief(error)}"
             ) from error
-    return Baselines(parameters, *_mean(logs), *_mean(covariances))
+    return ZeroCost(parameters, *_mean(logs), *_mean(covariances))
 
 
 def synflow(member: nn.Module, shape: tuple[int, ...]) -> float:

@@ -11,13 +11,13 @@ from torch import nn
 from sads.errors import NetworkError
 from sads.networks import CNN, Linear, ScoreFamily, UNet
 from sads.networks.isolation import seeded
-from sads.ranking.baselines import (
+from sads.ranking.zero_cost import (
     FLOOR,
     INPUTS,
-    baselines,
     input_jacobians,
     jacobian_covariance,
     synflow,
+    zero_cost_scores,
 )
 
 
@@ -120,14 +120,14 @@ def test_all_baselines_of_a_family():
     family = ScoreFamily(lambda: UNet(shape, **fields), shape, name="unet")
     data = np.random.default_rng(0).uniform(-1, 1, (40, *shape)).astype(np.float32)
     state = torch.random.get_rng_state()
-    found = baselines(family, data)
+    found = zero_cost_scores(family, data)
     assert torch.equal(state, torch.random.get_rng_state())
     assert found.parameters == sum(p.numel() for p in UNet(shape, **fields).parameters())
     assert found.synflow is not None
     assert found.jacobian is not None
     assert found.jacobian < -INPUTS * 0.99  # the maximum, for uncorrelated Jacobians
-    assert found == baselines(family, data)
-    assert found != baselines(family, data, seed=1)
+    assert found == zero_cost_scores(family, data)
+    assert found != zero_cost_scores(family, data, seed=1)
 
 
 def test_networks_without_gradients_are_refused():
@@ -137,7 +137,7 @@ def test_networks_without_gradients_are_refused():
 
     family = ScoreFamily(lambda: Frozen(4, 4), (4,), name="frozen")
     with pytest.raises(NetworkError, match="frozen cannot be differentiated"):
-        baselines(family, np.ones((2, 4), dtype=np.float32))
+        zero_cost_scores(family, np.ones((2, 4), dtype=np.float32))
 
 
 def test_a_network_that_ignores_its_input_has_no_jacobian():
@@ -149,7 +149,9 @@ def test_a_network_that_ignores_its_input_has_no_jacobian():
         def forward(self, x, t):
             return 0 * x + self.bias
 
-    found = baselines(ScoreFamily(Blind, (4,), name="blind"), np.ones((2, 4), dtype=np.float32))
+    found = zero_cost_scores(
+        ScoreFamily(Blind, (4,), name="blind"), np.ones((2, 4), dtype=np.float32)
+    )
     assert found.parameters == 4
     assert found.jacobian is None
     assert found.synflow == pytest.approx(math.log(4))
