@@ -85,7 +85,7 @@ from sads.learning.noisy import draw_noisy
 from sads.learning.pilot import Followed, Protocol, follow_training
 from sads.networks import ScoreFamily
 from sads.randomness import stream, torch_stream
-from sads.specs import parse_dataset, parse_network, parse_shape
+from sads.specs.sources import as_dataset, as_family, as_shape
 from sads.storage.files import atomic_write, write_bytes
 
 HERE = Path(__file__).resolve().parent
@@ -132,8 +132,7 @@ class Pool:
     def family(self, entry: str | dict[str, str]) -> ScoreFamily:
         """One of its networks."""
         given = {"network": entry} if isinstance(entry, str) else entry
-        shape = parse_shape(given.get("shape", self.shape))
-        return parse_network(given["network"], shape=shape)
+        return as_family(given["network"], shape=given.get("shape", self.shape))
 
     def laws(self, mnist: Path | None) -> Iterator[tuple[str, Law]]:
         """The datasets that can be had."""
@@ -142,7 +141,7 @@ class Pool:
                 print(f"{name} is left out: no --mnist directory is given", file=sys.stderr)
                 continue
             try:
-                made = parse_dataset(text.format(mnist=mnist), shape=parse_shape(self.shape))
+                made = as_dataset(text.format(mnist=mnist), shape=as_shape(self.shape))
             except SadsError as error:
                 print(f"{name} is left out: {error}", file=sys.stderr)
                 continue

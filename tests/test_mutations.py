@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sads.alignment import load_rotation, save_rotation
+from sads.alignment import load_rotation
 from sads.data import read_npy
 from sads.diffusion import read_training
 from sads.errors import ArtefactError
@@ -92,7 +92,7 @@ def spectrum(place: Path) -> Case:
 
 
 def rotation(place: Path) -> Case:
-    save_rotation(load_rotation(GOLDEN / "rotation-1"), place)
+    load_rotation(GOLDEN / "rotation-1").save(place)
 
     def load():
         found = load_rotation(place)

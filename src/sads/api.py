@@ -25,6 +25,7 @@ from .networks import ScoreFamily
 from .path import Schedule
 from .randomness import Random
 from .ranking import PilotProtocol, Ranking, check_families, rank_families
+from .specs.rotations import rotation_for
 from .specs.sources import (
     Data,
     Network,
@@ -178,7 +179,7 @@ def diagnose(
     source: Network,
     *,
     shape: Shape | None = None,
-    networks: int = _doctor.NETWORKS,
+    networks: int | None = None,
     seed: int = 0,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
@@ -189,7 +190,7 @@ def diagnose(
     Args:
         source: what `network` takes.
         shape: shape of one sample, as in `network`.
-        networks: untrained networks behind each of the two geometries that are looked at.
+        networks: untrained networks behind each of the two geometries; 768 unless given.
         seed: of all random draws.
         prediction: as in `network`.
         schedule: as in `network`.
@@ -200,7 +201,8 @@ def diagnose(
     'cnn'
     """
     family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
-    return _doctor.diagnose(family, networks=networks, seed=seed, on_stage=on_stage)
+    count = _doctor.NETWORKS if networks is None else networks
+    return _doctor.diagnose(family, networks=count, seed=seed, on_stage=on_stage)
 
 
 def train(
@@ -271,9 +273,7 @@ def train(
         compile=compile,
         bfloat16=bfloat16,
     )
-    turn = _alignment.rotation_for(
-        family, dataset, rotation, geometry=geometry, rank=rank, seed=settings.seed
-    )
+    turn = rotation_for(family, dataset, rotation, geometry=geometry, rank=rank, seed=settings.seed)
     return _diffusion.train(
         family,
         dataset.samples,

@@ -17,7 +17,9 @@ _ASIDE = (
     "sweep",
     "watch.py",
 )
-_COMPUTES = (Path("sweep", "execute", "trial_data.py"), Path("sweep", "execute", "run_trial.py"))
+_COMPUTES = {
+    Path("sweep", "execute", f"{name}.py") for name in ("run_trial", "trial_data", "trial_risk")
+}
 
 
 @cache

@@ -11,10 +11,11 @@ import sads
 from sads.geometry import load_geometry
 from sads.report import build_report, write_report
 from sads.report.build import check_output
-from sads.report.levels import Named, by_network, differs
+from sads.report.commands import geometry_command
 from sads.report.measured import measured_along, read_sweep, training_sheet
 from sads.report.page import embedded
-from sads.report.reproduce import geometry_command
+from sads.report.sentences import differs
+from sads.report.subjects import Named, by_network
 
 from .conftest import NETWORK
 
@@ -194,7 +195,9 @@ def test_a_foreign_network_is_examined(tmp_path):
 
 
 def test_what_was_measured_is_told_as_sentences(unet):
-    (said,) = re.findall(r"proved for linear networks only. (.*?)</p>", build_report([unet]).html)
+    html = build_report([unet]).html
+    (said,) = re.findall(r"proved for linear networks only.</p>\s*<ul>(.*?)</ul>", html)
+    assert said.startswith("<li>Measured on 8x8 digits")
     assert "What to expect" not in said
     assert "--kind" not in said  # an option of another command
 
@@ -242,7 +245,7 @@ def test_an_existing_file_is_kept(tmp_path, unet):
     path = tmp_path / "report.html"
     path.write_text("mine")
     report = build_report([unet])
-    with pytest.raises(sads.InputError, match="--force"):
+    with pytest.raises(sads.InputError, match="force=True"):
         write_report(report, path)
     assert path.read_text() == "mine"
     write_report(report, path, force=True)

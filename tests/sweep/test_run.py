@@ -20,8 +20,10 @@ from sads.draws import DRAWS
 from sads.specs.sources import as_dataset
 from sads.storage.files import writing
 from sads.sweep import PROTOCOLS, Trial
+from sads.sweep.execute import run_job as run_job_module
 from sads.sweep.execute import run_trial as run
-from sads.sweep.execute.run_trial import KEPT_SAMPLES, run_job
+from sads.sweep.execute.run_job import run_job
+from sads.sweep.execute.run_trial import KEPT_SAMPLES
 from sads.sweep.execute.trial_data import dataset
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import Job, Outcome
@@ -46,6 +48,11 @@ def job(out, trial: Trial = TRIAL, **changes) -> Job:
     (out / "sweep.sqlite").touch()
     fields = {"id": trial.identity(), "trial": trial, "root": os.getcwd(), "out": out}
     return Job(**(fields | {"code": code_version()} | changes))
+
+
+def changed(**fields) -> Trial:
+    """The trial with other fields."""
+    return Trial.model_validate(TRIAL.model_dump() | fields)
 
 
 def outcome(asked: Job) -> Outcome:
@@ -75,7 +82,17 @@ def test_the_result_is_what_the_commands_give(tmp_path):
     expected = sads.distance(Dataset(samples, "x"), fresh, seed=3)
     measured = result.metrics.model_dump()
     assert measured.pop("loss") == pytest.approx(trained.losses[-1:].mean().item())
-    assert measured == expected.to_dict()
+    risk = sads.risk(tmp_path / "train", data=fresh, seed=3)
+    assert measured == expected.to_dict() | {
+        "risk": risk.total,
+        "risk_error": risk.total_error,
+        "risk_along": risk.along,
+        "risk_along_error": risk.along_error,
+        "risk_off": risk.off,
+        "risk_off_error": risk.off_error,
+        "nats": risk.nats,
+        "nats_error": risk.nats_error,
+    }
     assert measured["w2_direction"] is not None
     artefact = load_file(Layout(tmp_path / "sweep").artefact(result.artefact))
     np.testing.assert_array_equal(artefact["samples"], samples[:KEPT_SAMPLES])
@@ -90,7 +107,7 @@ def test_artefacts_can_leave_the_parameters_out(tmp_path):
 
 
 def test_a_finite_set_is_cut_by_the_seed_and_evaluated_on_its_held_out_part(tmp_path):
-    trial = TRIAL.model_copy(update={"data": "digits,size=4"})
+    trial = changed(data="digits,size=4")
     assert outcome(job(tmp_path, trial)).result.metrics.sw2 > 0
     train = dataset(trial, (1, 4, 4), "train", 40).samples
     held_out = dataset(trial, (1, 4, 4), "held-out", 10_000).samples
@@ -102,8 +119,8 @@ def test_a_finite_set_is_cut_by_the_seed_and_evaluated_on_its_held_out_part(tmp_
 
 def test_a_rotated_trial_is_measured_in_image_space(tmp_path, geometry):
     data = {"network": "linear", "data": "digits,size=4", "seed": 0}
-    turned = TRIAL.model_copy(update=data | {"rotation": "min", "geometry": str(geometry)})
-    plain = TRIAL.model_copy(update=data)
+    turned = changed(**data, rotation="min", geometry=str(geometry))
+    plain = changed(**data)
     found = outcome(job(tmp_path, turned)).result
     assert found is not None
     assert found.metrics.sw2 != outcome(job(tmp_path, plain)).result.metrics.sw2
@@ -121,12 +138,12 @@ def test_a_network_of_ones_own_is_found_from_anywhere(tmp_path, monkeypatch):
         "def make():\n    return Net()\n"
     )
     monkeypatch.chdir(tmp_path)
-    trial = TRIAL.model_copy(update={"network": "mine.py:make"})
+    trial = changed(network="mine.py:make")
     asked = job(tmp_path / "sweep", trial)
     monkeypatch.chdir("/")  # a worker may run in another directory than the driver
     found = outcome(asked)
     assert found.failure is None
-    assert found.result.trial.network == "mine.py:make"
+    assert str(found.result.trial.network) == "mine.py:make"
 
 
 def test_killed_at_any_rename_it_ends_with_the_same_result(tmp_path, monkeypatch):
@@ -196,7 +213,7 @@ def test_a_real_kill_in_the_middle_of_training(tmp_path):
     asked = job(tmp_path, trial)
     code = (
         "import sys, sads.diffusion.training as t; t.CHECKPOINT_SECONDS = 0.0\n"
-        "from sads.sweep.execute.run_trial import run_job; run_job(sys.stdin.read())"
+        "from sads.sweep.execute.run_job import run_job; run_job(sys.stdin.read())"
     )
     worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, text=True)
     worker.stdin.write(asked.model_dump_json())
@@ -246,7 +263,7 @@ def test_checkpoints_of_other_code_are_not_continued(tmp_path, monkeypatch):
 
 
 def test_a_second_worker_waits_and_finds_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(run_job_module, "WAIT_SECONDS", 0.05)
     asked = job(tmp_path)
     first = outcome(asked).result
     waiting = []

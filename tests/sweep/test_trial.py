@@ -82,8 +82,8 @@ def test_a_factory_is_known_by_its_source(tmp_path):
     assert trial(network=f"{file}:other", shape="4").identity() != before
     file.write_text("def make(): return 2\n")
     assert one.identity() != before
-    inside = trial(network="tests.sweep.small:shout", shape="4")
-    assert inside.identity() != trial(network="tests.sweep.small:fail", shape="4").identity()
+    inside = trial(network="tests.execution.calls:shout", shape="4")
+    assert inside.identity() != trial(network="tests.execution.calls:fail", shape="4").identity()
 
 
 def test_a_folder_is_known_by_names_and_contents(tmp_path):

@@ -20,15 +20,20 @@ tr(G_k C) over the independent folds G_k of the geometry.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from ..directions import Band
 from ..directions.symmetry import average
+from ..frames import as_frame
 from ..geometry import Geometry
 from ..shown import Shown
 from .moments import Samples, second_moment
+
+if TYPE_CHECKING:
+    import pandas
 
 ROUNDING = 1e-9  # extremes closer than this, relative to alpha, are equal
 
@@ -58,6 +63,12 @@ class Alignment(Shown):
         alpha_max: the largest.
         relative: alpha D / (tr G tr C).
         relative_error: its standard error.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
+    >>> alignment = sads.align(geometry, "digits")
+    >>> alignment.alpha_min < alignment.alpha < alignment.alpha_max
+    True
     """
 
     geometry: Geometry
@@ -112,6 +123,14 @@ class Alignment(Shown):
         return tuple(
             Share(b, float(spectrum.factor_values[r].mean()), float(self.row_shares[r].sum()))
             for b, r in zip(spectrum.bands, rows, strict=True)
+        )
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each band and the data's share on it; needs pandas."""
+        return as_frame(
+            {"first": one.band.first, "last": one.band.last}
+            | {"eigenvalue": one.eigenvalue, "share": one.share}
+            for one in self.profile
         )
 
     def __repr__(self) -> str:

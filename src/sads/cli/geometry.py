@@ -3,11 +3,9 @@
 import json as jsonlib
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def geometry(
@@ -24,8 +22,8 @@ def geometry(
     out: Path | None = None,
     device: str = "cpu",
     zero_output: Literal["explain", "last", "all"] = "explain",
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Estimate which directions an untrained architecture will model well.
 
@@ -57,28 +55,27 @@ def geometry(
     from ..specs.sources import as_family, as_probe
     from .progress import networks_bar
 
-    family = as_family(network, shape=shape)
-    options = Options(
-        probe=as_probe(probe, shape=family.shape),
-        networks=networks,
-        tolerance=tolerance,
-        estimator=estimator,
-        weighting=weighting,
-        timesteps=None if timesteps is None else parse_timesteps(timesteps),
-        seed=seed,
-        device=device,
-        zero_output=zero_output,
-    )
-    if dry_run:
-        with networks_bar(network):
-            plan = planned_geometry(family, **options)
-        print(jsonlib.dumps(plan_summary(plan)) if json else "\n".join(plan_sentences(plan)))
-        return
     with networks_bar(network) as report:
-        estimate = estimate_geometry(family, **options, out=out, on_progress=report)
-    if json:
-        print(jsonlib.dumps(summary(estimate)))
-        return
-    print("\n".join(sentences(estimate)))
-    if out is not None:
+        family = as_family(network, shape=shape)
+        options = Options(
+            probe=as_probe(probe, shape=family.shape),
+            networks=networks,
+            tolerance=tolerance,
+            estimator=estimator,
+            weighting=weighting,
+            timesteps=None if timesteps is None else parse_timesteps(timesteps),
+            seed=seed,
+            device=device,
+            zero_output=zero_output,
+            out=out,
+            on_progress=report,
+        )
+        if dry_run:
+            plan = planned_geometry(family, **options)
+            said = plan_summary(plan) if json else plan_sentences(plan)
+        else:
+            estimate = estimate_geometry(family, **options)
+            said = summary(estimate) if json else sentences(estimate)
+    print(jsonlib.dumps(said) if json else "\n".join(said))
+    if out is not None and not (json or dry_run):
         print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

@@ -39,7 +39,7 @@ def lines(describe: Callable[[], str]) -> Iterator[None]:
 
 @dataclass
 class Count:
-    """How far something is that goes in steps, in words.
+    """How far work in steps has come, in words.
 
     Attributes:
         title: what runs.

@@ -2,18 +2,15 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def rank(
     *networks: str,
     data: str,
     shape: str | None = None,
-    pilot: Annotated[bool, Parameter(negative="")] = False,
+    pilot: Flag = False,
     steps: int = 40,
     seeds: int = 4,
     by: str = "constant",
@@ -22,7 +19,7 @@ def rank(
     learning_rate: float = 1e-3,
     out: Path | None = None,
     seed: Seed = 0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Order architectures for a dataset, and say how often such orders have been right.
 
@@ -36,7 +33,7 @@ def rank(
 
     Args:
         networks: two or more, as `sads geometry` takes them, of one shape.
-        data: in the data grammar, see `sads data --help`; trained on its training split, measured
+        data: the data, as `sads data --help` describes it; trained on its training split, measured
             on its held-out split.
         shape: shape of one sample, CxHxW, for all networks; presets have their own.
         pilot: train for a short time, even if a zero-cost score has passed its validation.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ..draws import DRAWS
 from ..errors import ArtefactError
@@ -10,7 +10,7 @@ from ..path import Schedule
 from .settings import Settings
 
 
-class Header(BaseModel):
+class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """What a stored training says of itself.
 
     Attributes:
@@ -27,8 +27,6 @@ class Header(BaseModel):
         seconds: time spent training.
         draws: version of the random draws.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     network: str
     fingerprint: str

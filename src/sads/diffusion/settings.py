@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ..errors import InputError
 from ..networks import ScoreFamily
@@ -11,7 +11,7 @@ from ..randomness import Random, as_seed
 LARGEST_NUMBER = 10**9  # of updates, or of samples in a batch: more is a slip of the hand
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The protocol of a training.
 
     Attributes:
@@ -25,8 +25,6 @@ class Settings(BaseModel):
         compile: use torch.compile.
         bfloat16: use autocast to bfloat16.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     iterations: int = Field(default=2_000, ge=1, le=LARGEST_NUMBER)
     batch_size: int = Field(default=1_000, ge=1, le=LARGEST_NUMBER)

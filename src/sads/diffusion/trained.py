@@ -42,6 +42,11 @@ class Trained:
         optimiser: as it was left, so that a stored training can go on.
         assumptions: what the network is taken for.
         rotation: that the data went through before training; None for data as it is.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
+    >>> sads.sample(trained, 4, steps=3).shape
+    (4, 1, 8, 8)
     """
 
     family: ScoreFamily

@@ -19,12 +19,14 @@ in ascending order: what is modelled best comes first (conjecture 1).
 
 import itertools
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..frames import as_frame
 from ..shown import Shown
 from .bands import Band, bands
 from .folds import descending_eigh, restrict_folds
@@ -32,6 +34,9 @@ from .levels import Levels, Resolution, simultaneous
 from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
+
+if TYPE_CHECKING:
+    import pandas
 
 DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest are equal
 
@@ -44,6 +49,12 @@ class SADs:
         eigenvalues: ascending, shape (D,).
         eigenvalue_errors: their standard errors.
         directions: orthonormal columns, shape (D, D).
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> best = geometry.spectrum().sads
+    >>> bool(best.eigenvalues[0] < best.eigenvalues[-1]), best.directions.shape
+    (True, (16, 16))
     """
 
     eigenvalues: Float[np.ndarray, " D"]
@@ -62,6 +73,12 @@ class Spectrum(Shown):
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
         bands: groups of indices of the whole geometry, in order, covering all D.
         resolution: what is known of each level, in order, covering all D.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> spectrum = geometry.spectrum()
+    >>> spectrum.eigenvalues.shape, spectrum.vector(0).shape
+    ((16,), (16,))
     """
 
     structure: Structure
@@ -106,6 +123,15 @@ class Spectrum(Shown):
             self.eigenvalues[::-1].copy(),
             self.eigenvalue_errors[::-1].copy(),
             self.eigenvectors[:, ::-1].copy(),
+        )
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each level, in descending order; needs pandas."""
+        values, errors = self.eigenvalues, self.eigenvalue_errors
+        return as_frame(
+            {"eigenvalue": values[level.index], "eigenvalue_error": errors[level.index]}
+            | asdict(level)
+            for level in self.resolution
         )
 
     def resolution_of(self, index: int) -> Resolution:

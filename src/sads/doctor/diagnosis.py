@@ -1,10 +1,12 @@
 """The examination: all checks on one architecture."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from ..directions import FOLDS
 from ..errors import InputError, NetworkError
+from ..frames import as_frame
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
@@ -12,6 +14,9 @@ from ..randomness import checked_seed
 from .finding import SEVERITIES, Finding, NotChecked
 from .findings import GEOMETRIES, RESPONSES
 from .patient import Examined, admit
+
+if TYPE_CHECKING:
+    import pandas
 
 NETWORKS = 768  # of each geometry: whitened error 0.05 for iddpm-16
 Report = Callable[[str], None]
@@ -28,6 +33,11 @@ class Diagnosis:
         networks: behind each geometry.
         skipped: checks that could not be made, with the reason.
         assumptions: what the architecture is taken for.
+
+    >>> import sads
+    >>> diagnosis = sads.diagnose("cnn", shape="1x4x4", networks=12)
+    >>> [finding.code for finding in diagnosis.findings][0]
+    'padding-only'
     """
 
     network: str
@@ -36,6 +46,10 @@ class Diagnosis:
     networks: int
     skipped: tuple[str, ...]
     assumptions: Assumptions | None = None
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each finding; needs pandas."""
+        return as_frame(map(asdict, self.findings))
 
 
 def diagnose(

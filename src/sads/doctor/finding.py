@@ -1,4 +1,4 @@
-"""One thing that is told about an architecture."""
+"""What the doctor has to say about an architecture."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding.
+    """One thing that the doctor has to say.
 
     Attributes:
         code: its name, the same for all networks.
@@ -17,6 +17,11 @@ class Finding:
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
+
+    >>> import sads
+    >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
+    >>> finding.severity
+    'note'
     """
 
     code: str

@@ -32,7 +32,7 @@ ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4}
 
 @dataclass(frozen=True)
 class Patient:
-    """One architecture, ready to be asked.
+    """One architecture, and two of its networks to be examined.
 
     Attributes:
         family: the architecture; if its output is silent, with the layers to blame redrawn.
@@ -99,7 +99,7 @@ class Examined(Patient):
 
 
 def admit(family: ScoreFamily, seed: int = 0) -> Patient:
-    """Build what the examination needs; a silent network is woken first.
+    """Build what the examination needs; layers that silence the output are redrawn first.
 
     Raises:
         NetworkError: if the family cannot be evaluated at all.
@@ -158,6 +158,6 @@ def _inside(network: nn.Module) -> nn.Module:
 
 
 def relative(difference: Tensor, scale: Tensor) -> float:
-    """Norm of one tensor over that of another; 0 where both vanish."""
+    """The norm of a difference over the norm of a scale; 0 where both vanish."""
     size = float(scale.norm())
     return float(difference.norm()) / size if size else float(np.sign(float(difference.norm())))

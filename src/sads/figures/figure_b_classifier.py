@@ -81,7 +81,8 @@ class Classifier(nn.Module):
 
     def __init__(self, backbone: ScoreNetwork, width: int):
         super().__init__()
-        self.backbone, self.read = backbone, nn.Linear(width, 1)
+        self.backbone: ScoreNetwork = backbone
+        self.read: nn.Linear = nn.Linear(width, 1)
 
     def forward(self, x: Float[Tensor, "N ..."]) -> Float[Tensor, " N"]:
         features = self.backbone.features(x, torch.zeros(len(x)))

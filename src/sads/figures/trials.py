@@ -18,6 +18,7 @@ from ..specs import DataSpec
 from ..specs.sources import as_family
 from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
+from ..sweep.execute.run_sweep import PRELOADED
 from ..sweep.store.database import DONE, read_rows
 from ..sweep.store.layout import Layout, read_published
 from .data import Request, Row
@@ -101,7 +102,9 @@ def run_parts(
     """
     log = request.work(folder)
     log.mkdir(parents=True, exist_ok=True)
-    engine = make_engine(request.engine, workers=request.workers, log=log / "workers.log")
+    engine = make_engine(
+        request.engine, workers=request.workers, log=log / "workers.log", preload=PRELOADED
+    )
     try:
         failed = [
             failure
@@ -130,7 +133,7 @@ def _run(
         done = f"{progress.counts[DONE]:,} of {progress.counts.total():,} trials"
         request.say(f"{folder}, {part}: {done}{known}")
 
-    counts = run_sweep(
+    results = run_sweep(
         specification,
         out,
         engine=engine,
@@ -138,6 +141,7 @@ def _run(
         seed_from=request.known,
         on_progress=report,
     )
+    counts = results.statuses
     if counts.total() == counts[DONE]:
         return None
     missing = counts.total() - counts[DONE]

@@ -35,6 +35,11 @@ class Geometry(Shown):
         plan: how it was made.
         state: sums over networks.
         home: the directory it is stored in, where the spectrum of a large one is kept too.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> geometry.shape, geometry.networks, geometry.matrix().shape
+    ((1, 4, 4), 24, (16, 16))
     """
 
     plan: Plan
@@ -170,6 +175,13 @@ def load_geometry(directory: str | Path) -> Geometry:
 
     Raises:
         ArtefactError: if there is none, or it is truncated, foreign or corrupt.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     sads.load_geometry(directory).networks
+    24
     """
     return Geometry(*read_state(Path(directory)), home=Path(directory))
 

@@ -46,13 +46,13 @@ class Block(nn.Module):
     def __init__(self, width: int, *, heads: int, mlp_width: int):
         super().__init__()
         self.heads = heads
-        self.norm_attention = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
-        self.norm_mlp = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
-        self.mlp_in = nn.Linear(width, mlp_width)
-        self.mlp_out = nn.Linear(mlp_width, width)
-        self.modulation = nn.Linear(width, 6 * width)
+        self.norm_attention: nn.LayerNorm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.qkv: nn.Linear = nn.Linear(width, 3 * width)
+        self.proj: nn.Linear = nn.Linear(width, width)
+        self.norm_mlp: nn.LayerNorm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.mlp_in: nn.Linear = nn.Linear(width, mlp_width)
+        self.mlp_out: nn.Linear = nn.Linear(mlp_width, width)
+        self.modulation: nn.Linear = nn.Linear(width, 6 * width)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         """Map tokens x (N, T, W) and condition (N, W) to (N, T, W)."""
@@ -107,18 +107,18 @@ class DiT(ScoreNetwork):
             )
         self.patch = patch
         self.zero_init = zero_init
-        self.grid = (height // patch, breadth // patch)
-        self.embed = nn.Conv2d(channels, width, patch, stride=patch)
+        self.grid: tuple[int, int] = (height // patch, breadth // patch)
+        self.embed: nn.Conv2d = nn.Conv2d(channels, width, patch, stride=patch)
         self.register_buffer("positions", sincos_positions(width, *self.grid), persistent=False)
-        self.time = nn.Sequential(
+        self.time: nn.Sequential = nn.Sequential(
             nn.Linear(TIME_FEATURES, width), nn.SiLU(), nn.Linear(width, width)
         )
-        self.blocks = nn.ModuleList(
+        self.blocks: nn.ModuleList = nn.ModuleList(
             Block(width, heads=heads, mlp_width=mlp_ratio * width) for _ in range(depth)
         )
-        self.norm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
-        self.modulation = nn.Linear(width, 2 * width)
-        self.head = nn.Linear(width, patch * patch * channels)
+        self.norm: nn.LayerNorm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.modulation: nn.Linear = nn.Linear(width, 2 * width)
+        self.head: nn.Module = nn.Linear(width, patch * patch * channels)
         self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:

@@ -35,12 +35,12 @@ class Block(nn.Module):
     def __init__(self, width: int, *, heads: int, mlp_width: int):
         super().__init__()
         self.heads = heads
-        self.norm_attention = nn.LayerNorm(width, eps=1e-6)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
-        self.norm_mlp = nn.LayerNorm(width, eps=1e-6)
-        self.mlp_in = nn.Linear(width, mlp_width)
-        self.mlp_out = nn.Linear(mlp_width, width)
+        self.norm_attention: nn.LayerNorm = nn.LayerNorm(width, eps=1e-6)
+        self.qkv: nn.Linear = nn.Linear(width, 3 * width)
+        self.proj: nn.Linear = nn.Linear(width, width)
+        self.norm_mlp: nn.LayerNorm = nn.LayerNorm(width, eps=1e-6)
+        self.mlp_in: nn.Linear = nn.Linear(width, mlp_width)
+        self.mlp_out: nn.Linear = nn.Linear(mlp_width, width)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens (N, T, W) to (N, T, W)."""
@@ -78,22 +78,22 @@ class ViT(ScoreNetwork):
         self._check(patch, width, depth, heads, mlp_ratio, positions)
         channels, height, breadth = self.shape
         self.patch = patch
-        self.grid = (height // patch, breadth // patch)
-        self.embed = nn.Conv2d(channels, width, patch, stride=patch)
+        self.grid: tuple[int, int] = (height // patch, breadth // patch)
+        self.embed: nn.Conv2d = nn.Conv2d(channels, width, patch, stride=patch)
         fixed = sincos_positions(width, *self.grid)
-        self.learned = positions == "learned"
+        self.learned: bool = positions == "learned"
         if self.learned:
-            self.positions = nn.Parameter(torch.empty_like(fixed))
+            self.positions: nn.Parameter = nn.Parameter(torch.empty_like(fixed))
         else:
             self.register_buffer("positions", fixed, persistent=False)
-        self.time = nn.Sequential(
+        self.time: nn.Sequential = nn.Sequential(
             nn.Linear(TIME_FEATURES, width), nn.SiLU(), nn.Linear(width, width)
         )
-        self.blocks = nn.ModuleList(
+        self.blocks: nn.ModuleList = nn.ModuleList(
             Block(width, heads=heads, mlp_width=mlp_ratio * width) for _ in range(depth)
         )
-        self.norm = nn.LayerNorm(width, eps=1e-6)
-        self.head = nn.Linear(width, patch * patch * channels)
+        self.norm: nn.LayerNorm = nn.LayerNorm(width, eps=1e-6)
+        self.head: nn.Module = nn.Linear(width, patch * patch * channels)
         self.reset()
 
     def _check(

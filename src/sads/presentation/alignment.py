@@ -122,7 +122,7 @@ def rotation_summary(rotation: Rotation) -> dict[str, Any]:
 
 
 def rotation_sentences(rotation: Rotation) -> list[str]:
-    """What was made, what it does to alpha, and where it was a choice."""
+    """What the rotation does to alpha, and whether another one would have done the same."""
     origin = rotation.origin
     moved = "all data directions" if origin.rank is None else f"the leading {origin.rank}"
     lines = [

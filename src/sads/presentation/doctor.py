@@ -7,13 +7,14 @@ from collections import Counter
 
 from ..doctor import Diagnosis
 from ..doctor.finding import SEVERITIES
+from .assumptions import sentence
 from .numbers import counted, sizes
 
 
 def sentences(diagnosis: Diagnosis) -> list[str]:
     """Every finding with evidence, meaning and suggestion."""
     taken = diagnosis.assumptions
-    lines = [] if taken is None else [taken.sentence()]
+    lines = [] if taken is None else [sentence(taken)]
     numbers = Counter(finding.severity for finding in diagnosis.findings)
     totals = ", ".join(counted(numbers[one], one) for one in SEVERITIES if numbers[one])
     where = f"{diagnosis.network} on {sizes(diagnosis.shape)}"

@@ -8,7 +8,7 @@ from ..directions import Spectrum
 from ..geometry import Geometry
 from ..geometry.plan import Plan
 from ..geometry.state import factor_bytes
-from . import directions
+from . import assumptions, directions
 from .directions import headline
 from .markup import facts
 from .numbers import sizes
@@ -67,7 +67,7 @@ def _vetoed(geometry: Geometry) -> list[str]:
 
 
 def title(geometry: Geometry) -> str:
-    """One short line."""
+    """A title for plots."""
     if geometry.exact:
         return f"{geometry.plan.network}: exact geometry"
     error = geometry.whitened_error
@@ -157,7 +157,7 @@ def _how(geometry: Geometry) -> str:
 
 def taken_as(plan: Plan) -> list[str]:
     """The first line of every result: what the networks are taken for."""
-    return [] if plan.assumptions is None else [plan.assumptions.sentence()]
+    return [] if plan.assumptions is None else [assumptions.sentence(plan.assumptions)]
 
 
 def _redrawn(plan: Plan) -> list[str]:

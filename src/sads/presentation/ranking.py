@@ -3,9 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from ..networks.adapters import sentences_of
 from ..ranking import Ranking
 from ..ranking.validity import SIGNIFICANT, Validity, measured_validity
+from . import assumptions
 from .numbers import sizes, span
 from .tables import text_table
 
@@ -49,7 +49,7 @@ def summary(ranking: Ranking) -> dict[str, Any]:
 def sentences(ranking: Ranking) -> list[str]:
     """The order, how sure it is, what it cost, and what such orders were right about before."""
     lines = [
-        *sentences_of([(entry.network, entry.assumptions) for entry in ranking.entries]),
+        *assumptions.sentences([(entry.network, entry.assumptions) for entry in ranking.entries]),
         f"{ranking.data}: {ranking.count:,} training samples of {sizes(ranking.shape)}.",
         *_table(ranking),
         f"order: probability that a network does better than the next one, by its "

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from ..sweep.execute.calibration import Estimate
     from ..sweep.store.results import Results
 
-_SHOWN = ("sw2", "msw2", "msw2_optimised", "w2_direction", "loss")
+_SHOWN = (
+    *("sw2", "msw2", "msw2_optimised", "w2_direction", "loss"),
+    *("risk", "risk_along", "risk_off", "nats"),
+)
 _KEYS = ("network", "shape", "data", "rotation", "rank", "protocol", "geometry")
 
 Row = Mapping[str, Any]
@@ -70,7 +73,7 @@ def _problems(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draws_sentence(rows: Sequence[Row]) -> list[str]:
-    """On which versions of the random draws results rest, if not on this one's alone."""
+    """Which versions of the random draws made the results, unless all are of this version."""
     counts = Counter(row["draws"] for row in rows if row["status"] == DONE)
     if counts.keys() <= {DRAWS}:
         return []
@@ -120,7 +123,7 @@ def _order(members: Sequence[Row]) -> tuple[Any, ...]:
 
 
 def _natural(words: str) -> list[Any]:
-    """So that rank-one:dct:9 comes before rank-one:dct:10."""
+    """A key that sorts rank-one:dct:9 before rank-one:dct:10."""
     return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", words)]
 
 
@@ -169,7 +172,7 @@ def plan_lines(plan: "Sequence[Planned]", cost: "Estimate") -> list[str]:
         lines.append(
             f"{count:,} trials of {trial.network}{shape}: {span(one.seconds)} each (training "
             f"{span(one.train_seconds)}, sampling {span(one.sample_seconds)}, distances "
-            f"{span(one.distance_seconds)})"
+            f"{span(one.distance_seconds)}, risk {span(one.risk_seconds or 0.0)})"
         )
     total = sum(count for _, count, _ in cost.kinds)
     return [

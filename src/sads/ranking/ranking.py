@@ -8,13 +8,15 @@ import itertools
 import math
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scipy.special import ndtr
 
 from ..data import Dataset
 from ..errors import InputError
+from ..frames import as_frame
 from ..learning import reference_for
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
@@ -24,6 +26,9 @@ from .halving import probability_before
 from .pilot import Piloted, PilotProtocol, run_pilot
 from .validity import passed
 from .zero_cost import zero_cost_scores
+
+if TYPE_CHECKING:
+    import pandas
 
 Report = Callable[[str, int, int], None]
 
@@ -70,6 +75,12 @@ class Ranking:
         share: that, as a share of training all of them as often for as long as is usual for them.
         seconds: spent in training.
         entries: the architectures.
+
+    >>> import sads
+    >>> short = sads.PilotProtocol(steps=4, seeds=2, points=5)
+    >>> ranking = sads.rank(["mlp,width=8", "cnn,width=8"], "digits", shape="1x8x8", pilot=short)
+    >>> ranking.entries[0].value <= ranking.entries[1].value
+    True
     """
 
     data: str
@@ -83,6 +94,13 @@ class Ranking:
     share: float
     seconds: float
     entries: tuple[Entry, ...]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each architecture; needs pandas."""
+        return as_frame(
+            {f.name: getattr(entry, f.name) for f in fields(entry) if f.name != "assumptions"}
+            for entry in self.entries
+        )
 
     @property
     def ties(self) -> tuple[tuple[str, ...], ...]:
@@ -152,7 +170,7 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
         if family.shape != first.shape:
             a, b = ("x".join(map(str, f.shape)) for f in (first, family))
             raise InputError(
-                f"{first.name} takes samples of {a}, {family.name} of {b}: give one shape for all"
+                f"{first.name} takes samples of {a}, {family.name} of {b}: choose one shape for all"
             )
         if family.schedule != first.schedule:
             raise InputError(

@@ -13,7 +13,6 @@ from typing import Any, Self
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     ModelWrapValidatorHandler,
     model_serializer,
     model_validator,
@@ -25,10 +24,8 @@ Content = Callable[[Path], str]
 Rename = Callable[[str, Content], str]
 
 
-class Spec(BaseModel):
+class Spec(BaseModel, frozen=True, extra="forbid"):
     """A text of the grammar as a frozen value, read from its text and written as it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     @abstractmethod

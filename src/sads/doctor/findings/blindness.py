@@ -61,7 +61,7 @@ def _time_variation(patient: Patient, network: nn.Module) -> float:
 
 
 def on_time(module: nn.Module, stuck: tuple[str, ...]) -> str:
-    """What makes a network see the time, from its own layers."""
+    """What to change so that the network sees the time, by the names of its layers."""
     for name, norm in module.named_modules():
         if isinstance(norm, nn.GroupNorm) and 1 < norm.num_groups == norm.num_channels:
             groups = _groups_of_four(norm.num_channels)

@@ -77,7 +77,7 @@ def _unevenness(output: Tensor) -> float:
 
 
 def on_padding(module: nn.Module) -> str:
-    """What tells the directions of padding from those of filters."""
+    """How to tell directions that come from padding from those of the filters."""
     said = "compare with the probes gaussian:1 or forward:DATA before trusting fine differences"
     if isinstance(module, ScoreNetwork):
         return said
@@ -105,7 +105,7 @@ def asymmetric(patient: Examined) -> Iterator[Finding]:
 
 
 def on_flips(module: nn.Module) -> str:
-    """What makes left and right alike."""
+    """What to change so that the network treats left and right alike."""
     if "resampling" in fields_of(module):
         return "strided convolutions on even sizes do this: use resampling=area"
     strided = [n for n, m in module.named_modules() if isinstance(m, STRIDED) and max(m.stride) > 1]

@@ -96,7 +96,7 @@ def _dimension(args: tuple, named: dict[str, Any]) -> int:
 
 
 def _is_bounded(name: str, output: Tensor, args: tuple, named: dict[str, Any]) -> bool:
-    """Whether a call is what its name says; one bound, or one entry, is harmless."""
+    """Whether a call is bounded: a clamp at one side or a softmax of one entry is not."""
     if name == "softmax":
         return output.shape[_dimension(args, named)] > 1
     if name == "clamp":

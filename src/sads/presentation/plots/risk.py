@@ -11,7 +11,7 @@ MOST_NAMED = 40
 
 
 def draw_risk(risk: Risk, title: str) -> Figure:
-    """One row a direction or group of them, one column a bin of noise levels.
+    """A row for each direction or group of directions, a column for each bin of noise levels.
 
     A single network's risk is drawn on a logarithmic scale; a difference around zero.
     """

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ...errors import InputError
 from ...specs import DataSpec
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...directions import Spectrum
 
 
-class Place(BaseModel):
+class Place(BaseModel, frozen=True, extra="forbid"):
     """A band of a spectrum, in descending order of eigenvalue.
 
     Attributes:
@@ -25,8 +25,6 @@ class Place(BaseModel):
         window: over how many levels on either side the direction may be spread, the largest of a
             band; None in sweeps that are older than this field.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     geometry: str
     first: int

@@ -32,7 +32,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from ...draws import DRAWS
 from ...errors import InputError
@@ -48,10 +48,8 @@ Datasets = Annotated[tuple[DataSpec, ...], Field(min_length=1)]
 Places = Annotated[tuple[int, ...], Field(min_length=1)] | Literal["all"]
 
 
-class Grid(BaseModel):
+class Grid(BaseModel, frozen=True, extra="forbid"):
     """A product of lists; see the module's example."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     networks: Networks
     shape: str | None = None
@@ -71,10 +69,23 @@ class Grid(BaseModel):
         return None if value is None else protocol_fields(value)
 
 
-class Specification(BaseModel):
-    """A whole sweep."""
+class Specification(BaseModel, frozen=True, extra="forbid"):
+    """A whole sweep.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Attributes:
+        protocol: how every trial is trained, sampled and measured: a name, or numbers.
+        seeds: of the trials.
+        keep: what is kept of each trial beside its numbers.
+        grid: the networks, data and rotations, as products of lists.
+
+    >>> import sads
+    >>> grid = {"networks": ["mlp", "cnn"], "shape": "1x4x4", "data": ["rank-one:dct:3"]}
+    >>> sweep = sads.Specification.model_validate(
+    ...     {"protocol": "smoke", "seeds": [0, 1], "grid": [grid]}
+    ... )
+    >>> len(sweep.trials())
+    4
+    """
 
     protocol: Protocol
     seeds: Seeds

@@ -9,7 +9,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from ...draws import DRAWS
 from ...specs import DataSpec, NetworkSpec
@@ -21,7 +21,7 @@ FORMAT = "sads.trial/1"
 ROTATIONS = ("identity", "random", "min", "max")
 
 
-class Trial(BaseModel):
+class Trial(BaseModel, frozen=True, extra="forbid"):
     """What is run.
 
     Attributes:
@@ -35,9 +35,13 @@ class Trial(BaseModel):
         protocol: how it is trained, sampled and measured.
         seed: of the initialisation, the data and all noise.
         draws: version of the random draws; trials that do not say it are of the first.
-    """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    >>> import sads
+    >>> protocol = sads.Protocol(iterations=500)
+    >>> trial = sads.Trial(network="iddpm-16", data="rank-one:dct:3", protocol=protocol, seed=0)
+    >>> len(trial.identity())
+    16
+    """
 
     network: NetworkSpec
     data: DataSpec
@@ -72,9 +76,7 @@ class Trial(BaseModel):
         Raises:
             InputError: if a file it names is not there.
         """
-        fields = self.model_dump(mode="json")
-        if not self.protocol.weight_decay:  # trials without it are older than the field
-            del fields["protocol"]["weight_decay"]
+        fields = self.model_dump(mode="json") | {"protocol": self.protocol.identity_fields()}
         if self.draws == 1:
             del fields["draws"]
         fields |= {"network": self.network.digest(), "data": self.data.digest()}

@@ -8,8 +8,8 @@ from torch import nn
 import sads
 from sads.doctor import Diagnosis, Finding
 from sads.geometry import load_geometry
-from sads.report.answer import answer, predicted
-from sads.report.levels import Named
+from sads.report.sentences import answer, predicted
+from sads.report.subjects import Named, Subject
 
 
 class Fixed(nn.Module):
@@ -41,7 +41,9 @@ def _geometry(pattern):
     ],
 )
 def test_the_planted_pattern_is_named_worst(pattern, word, monkeypatch):
-    monkeypatch.setattr("sads.report.answer.TENTH", 1 / 64)  # the pattern is one direction of 64
+    monkeypatch.setattr(
+        "sads.report.frequencies.TENTH", 1 / 64
+    )  # the pattern is one direction of 64
     found = _geometry(pattern)
     assert found.spectrum().band_of(0).width == 1
     assert word in predicted(found)
@@ -54,17 +56,17 @@ def test_an_isotropic_geometry_favours_nothing():
 
 def test_what_to_do_follows_from_what_is_known(unet):
     named = Named(str(unet), load_geometry(unet))
-    assert "--data" in answer(named, None, None).actions[-1].text
+    assert "--data" in answer(Subject(named)).actions[-1].text
     digits = sads.align(named.geometry, "digits")
     assert digits.relative > 1
-    told = answer(named, digits, None)
+    told = answer(Subject(named, alignment=digits))
     assert "model badly" in (told.data or "")
     assert "--rotation random" in (told.actions[-1].command or "")
     # Data along the direction of the smallest eigenvalue needs no rotation.
     best = named.geometry.spectrum().sads.directions[:, 0]
     amounts = np.random.default_rng(0).standard_normal((100, 1))
     along = sads.align(named.geometry, (amounts * best).reshape(-1, 1, 8, 8))
-    told = answer(named, along, None)
+    told = answer(Subject(named, alignment=along))
     assert "model well" in (told.data or "")
     assert "Leave the data" in told.actions[-1].text
 
@@ -73,5 +75,5 @@ def test_findings_come_before_advice_about_data(unet):
     named = Named(str(unet), load_geometry(unet))
     finding = Finding("time-blind", "warning", "e", "m", "use fewer groups")
     diagnosis = Diagnosis("n", (1, 8, 8), (finding,), 12, ())
-    told = answer(named, None, diagnosis)
+    told = answer(Subject(named, diagnosis=diagnosis))
     assert told.actions[0].text == "Mend time-blind: use fewer groups."

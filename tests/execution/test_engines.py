@@ -14,7 +14,7 @@ from sads.errors import InputError
 from sads.execution.engines import DaskEngine, Engine, LocalEngine, make_engine
 from sads.execution.local import EngineError, WorkerLostError
 
-from .small import die, fail, shout, threads, who
+from .calls import die, fail, shout, threads, who
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,7 +68,7 @@ def test_an_error_that_is_not_a_death_stops_the_sweep(engine: Engine):
 SCRIPT = """
 import sys
 from sads.execution.engines import make_engine
-from tests.sweep.small import who
+from tests.execution.calls import who
 if __name__ == "__main__":
     engine = make_engine("{name}", workers=2)
     busy = [engine.submit(who, "600") for _ in range(2)]

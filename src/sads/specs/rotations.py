@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from ..alignment import Rotation, load_rotation, make_rotation
 from ..data import Dataset
 from ..errors import InputError
-from ..geometry import Geometry, load_geometry
+from ..geometry import Geometry
 from ..networks import ScoreFamily
-from .artefact import load_rotation
-from .rotation import Rotation, make_rotation
+from .sources import as_geometry
 
 
 def rotation_for(
@@ -29,7 +29,7 @@ def rotation_for(
         rank: leading data directions that move.
         seed: of a random rotation.
     """
-    known = None if geometry is None else geometry_of(geometry)
+    known = None if geometry is None else as_geometry(geometry)
     if known is not None:
         _check_geometry(known, family)
     if source is None or source == "identity":
@@ -45,11 +45,6 @@ def rotation_for(
     rotation = source if isinstance(source, Rotation) else load_rotation(source)
     _check_rotation(rotation, family, known)
     return rotation
-
-
-def geometry_of(source: str | Path | Geometry) -> Geometry:
-    """A geometry, or the one in a directory."""
-    return source if isinstance(source, Geometry) else load_geometry(source)
 
 
 def _check_geometry(geometry: Geometry, family: ScoreFamily) -> None:

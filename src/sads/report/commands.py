@@ -1,9 +1,11 @@
-"""The command that makes a geometry again, from what the geometry says of itself."""
+"""The commands that make a geometry and a report again."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..geometry import Geometry
+from ..presentation.numbers import sizes
 from ..specs import ProbeSpec
 
 
@@ -13,10 +15,10 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
     A probe at points or data is known by the content of its file only; a placeholder stands for it.
     """
     plan = geometry.plan
-    words = ["sads", "geometry", plan.network, "--shape", "x".join(map(str, plan.shape))]
+    words = ["sads", "geometry", plan.network, "--shape", sizes(plan.shape)]
     probe = ProbeSpec.parse(plan.probe)
-    kind = probe.kind
-    if kind in ("point", "forward"):
+    kind, from_file = probe.kind, probe.kind in ("point", "forward")
+    if from_file:
         words += ["--probe", f"{kind}:{'FILE.npy' if kind == 'point' else 'DATA'}"]
     elif plan.probe != "zero":
         words += ["--probe", plan.probe]
@@ -30,12 +32,23 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
         words += ["--timesteps", f"{plan.timesteps[0]}:{plan.timesteps[1]}"]
     if plan.zero_output != "explain":
         words += ["--zero-output", plan.zero_output]
-    note = (
-        f"  # {kind} {probe.where} is the content's digest" if kind in ("point", "forward") else ""
-    )
+    note = f"  # {kind} {probe.where} is the content's digest" if from_file else ""
     return shlex.join([*words, "--out", str(out)]) + note
 
 
-def report_command(arguments: list[str]) -> str:
-    """`sads report ...` with its arguments, quoted for a shell."""
-    return shlex.join(["sads", "report", *arguments])
+def report_command(
+    directories: Sequence[str | Path],
+    data: str | None,
+    sweep: str | Path | None,
+    trainings: Sequence[str | Path],
+    *,
+    doctor: bool,
+) -> str:
+    """`sads report ...`, for the same arguments."""
+    words = ["sads", "report", *map(str, directories)]
+    words += ["--data", data] if data else []
+    words += ["--sweep", str(sweep)] if sweep else []
+    for training in trainings:
+        words += ["--training", str(training)]
+    words += ["--doctor"] if doctor else []
+    return shlex.join([*words, "--out", "report.html"])

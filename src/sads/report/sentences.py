@@ -1,23 +1,26 @@
-"""The answer in words: what is modelled well and badly, how sure that is, what to do."""
+"""Every sentence of the report that depends on what is known.
+
+The answer comes first: what is modelled well and badly, how sure that is, what to do. Headings and
+text that never changes stand in `assets/report.html.j2`.
+"""
 
 import shlex
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..alignment import Alignment
+from ..comparison import compare
 from ..directions import Spectrum
-from ..doctor import Diagnosis
 from ..geometry import Geometry
 from ..presentation.alignment import coarse, measured_sentences
-from ..presentation.geometry import known as sentence
-from .levels import Named
-from .pictures import eigenvector_picture, mean_frequency
-from .reproduce import geometry_command
+from ..presentation.geometry import known
+from ..presentation.numbers import sizes
+from .commands import geometry_command
+from .frequencies import frequency_of_end
+from .subjects import Subject
 
-TENTH = 0.1
 COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
-MOST_LOOKED_AT = 64  # eigenvectors of each end whose frequency is taken
+LARGEST = 1024  # rows of a factor that are compared fold by fold
+NOT_ASKED = "Not examined. Pass --doctor to sads report."
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader wants to know of one architecture.
+    """What a reader wants to know of one network.
 
     Attributes:
         predicted: what it is predicted to model badly and well.
@@ -45,13 +48,14 @@ class Answer:
     actions: tuple[Action, ...]
 
 
-def answer(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> Answer:
-    """The answer for one architecture."""
+def answer(subject: Subject) -> Answer:
+    """The answer for one network."""
+    geometry, alignment = subject.main.geometry, subject.alignment
     return Answer(
-        predicted(named.geometry),
-        sure(named.geometry),
+        predicted(geometry),
+        sure(geometry),
         None if alignment is None else where_data_lies(alignment),
-        tuple(actions(named, alignment, found)),
+        tuple(actions(subject)),
     )
 
 
@@ -76,61 +80,36 @@ def predicted(geometry: Geometry) -> str:
 
 def _preference(spectrum: Spectrum, name: str) -> str:
     """Which end of the spectrum is coarse and which is fine."""
-    worst, best = frequency(spectrum, worst=True), frequency(spectrum, worst=False)
+    worst, best = (frequency_of_end(spectrum, worst=one) for one in (True, False))
     if worst is None or best is None:
         return f"{name} is predicted to model directions of large eigenvalue worst"
     numbers = f"mean frequency {worst:.2g} and {best:.2g} times white noise's"
-    coarse, fine = _pattern(worst), _pattern(best)
-    if coarse == fine:
-        return f"{name} prefers no scale: its worst and its best directions are {fine} ({numbers})"
-    return f"{name} is predicted to model {coarse} worst and {fine} best ({numbers})"
+    if _pattern(worst) == _pattern(best):
+        alike = f"its worst and its best directions are {_pattern(best)}"
+        return f"{name} prefers no scale: {alike} ({numbers})"
+    ends = f"{_pattern(worst)} worst and {_pattern(best)} best"
+    return f"{name} is predicted to model {ends} ({numbers})"
 
 
-def _pattern(relative: float) -> str:
-    if relative < COARSE:
+def _pattern(frequency: float) -> str:
+    if frequency < COARSE:
         return "coarse patterns"
-    return "fine detail" if relative > FINE else "patterns of medium scale"
-
-
-def frequency(spectrum: Spectrum, *, worst: bool) -> float | None:
-    """Mean frequency of the worst or the best tenth, relative to white noise; None for vectors.
-
-    Directions outside the range of the geometry are left out.
-    """
-    copies = spectrum.structure.copies
-    alive = [r for b in spectrum.bands if not b.null for r in range(b.first, b.last + 1, copies)]
-    rows = np.unique(np.array(alive) // copies)
-    tenth = max(1, round(TENTH * len(rows)))
-    part = rows[:tenth] if worst else rows[-tenth:]
-    picked = part[np.linspace(0, len(part) - 1, min(len(part), MOST_LOOKED_AT)).astype(int)]
-    pictures = [eigenvector_picture(spectrum, int(row)) for row in picked]
-    if len(spectrum.structure.shape) < 2 or pictures[0].size < 4:
-        return None
-    white = mean_frequency(_impulse(pictures[0].shape))
-    return float(np.mean([mean_frequency(picture) for picture in pictures])) / white
-
-
-def _impulse(shape: tuple[int, ...]) -> np.ndarray:
-    """A picture with all frequencies alike, as white noise has on average."""
-    picture = np.zeros(shape)
-    picture.flat[0] = 1.0
-    return picture
+    return "fine detail" if frequency > FINE else "patterns of medium scale"
 
 
 def sure(geometry: Geometry) -> str:
     """How well the directions are known."""
-    spectrum = geometry.spectrum()
     if geometry.exact:
         return "These directions are exact: they follow from a closed form."
     if geometry.structure.rows == 1:
         return "That is exact: it follows from the last layer alone, whatever comes before it."
     error = geometry.whitened_error
-    known = (
+    stated = (
         "an error that is not yet known" if error is None else f"a whitened error of {error:.2g}"
     )
     return (
-        f"{sentence(spectrum)} These are 95 % limits from {geometry.networks:,} untrained "
-        f"networks, {known}."
+        f"{known(geometry.spectrum())} These are 95 % limits from {geometry.networks:,} untrained "
+        f"networks, {stated}."
     )
 
 
@@ -147,40 +126,51 @@ def where_data_lies(alignment: Alignment) -> str:
     )
 
 
-def held(*, several: bool) -> str:
-    """How well such predictions have held where it was measured."""
-    order = "The order between architectures is another matter: see below."
-    return " ".join([*measured_sentences(), *([order] if several else [])])
-
-
-def actions(named: Named, alignment: Alignment | None, found: Diagnosis | None) -> list[Action]:
+def actions(subject: Subject) -> list[Action]:
     """What to do, the most urgent first."""
-    geometry, said = named.geometry, []
-    again = geometry_command(geometry, named.directory)
+    geometry, alignment, diagnosis = subject.main.geometry, subject.alignment, subject.diagnosis
+    steps = []
     if not geometry.state.finished:
-        said.append(Action("Let the estimate finish: run its command again, it goes on."))
-    for one in found.findings if found else ():
-        if one.severity != "note":
-            said.append(Action(f"Mend {one.code}: {one.suggestion}."))
+        steps.append(Action("Let the estimate finish: run its command again, it goes on."))
+    for finding in diagnosis.findings if diagnosis else ():
+        if finding.severity != "note":
+            steps.append(Action(f"Mend {finding.code}: {finding.suggestion}."))
     if not geometry.exact and coarse(geometry):
         more = "Take more networks before trusting single directions: raise --networks in"
-        said.append(Action(more, again))
+        steps.append(Action(more, geometry_command(geometry, subject.main.directory)))
     if alignment is None:
-        said.append(Action("Name your data with --data to see where it lies."))
+        steps.append(Action("Name your data with --data to see where it lies."))
     elif alignment.position is not None and alignment.relative > 1:
-        said.append(_rotate(named, alignment))
+        steps.append(_rotate(subject, alignment))
     else:
-        said.append(Action("Leave the data as it is: there is little to gain from rotating it."))
-    return said
+        steps.append(Action("Leave the data as it is: there is little to gain from rotating it."))
+    return steps
 
 
-def _rotate(named: Named, alignment: Alignment) -> Action:
-    plan = named.geometry.plan
-    shape = "x".join(map(str, plan.shape))
-    words = ["sads", "train", plan.network, "--shape", shape, "--data", alignment.data]
-    extreme = shlex.join(["--rotation", "min", "--geometry", named.directory])
+def _rotate(subject: Subject, alignment: Alignment) -> Action:
+    plan = subject.main.geometry.plan
+    words = ["sads", "train", plan.network, "--shape", sizes(plan.shape), "--data", alignment.data]
+    extreme = shlex.join(["--rotation", "min", "--geometry", subject.main.directory])
     return Action(
         "Train on rotated data and compare. Both rotations helped the U-Net that we measured, "
         f"random at least as much as min ({extreme}).",
         shlex.join([*words, "--rotation", "random", "--out", "rotated"]),
     )
+
+
+def held(*, several: bool) -> list[str]:
+    """How well such predictions have held where it was measured."""
+    order = "The order between architectures is another matter: see below."
+    return [*measured_sentences(), order] if several else measured_sentences()
+
+
+def differs(main: Geometry, level: Geometry) -> str:
+    """Whether the geometry of one noise level differs from the main one beyond a common factor."""
+    if max(main.structure.rows, level.structure.rows) > LARGEST:
+        return f"not compared: more than {LARGEST:,} directions"
+    comparison = compare(main, level, ignore_scale=True)
+    p_value = f"(p = {comparison.shape_p_value:.2g})"
+    if not comparison.different:
+        return f"no difference found {p_value}"
+    size = f"{comparison.shape_distance:.2g} ± {comparison.shape_distance_error:.1g}"
+    return f"differs by {size} for each direction {p_value}"
