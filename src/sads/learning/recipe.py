@@ -104,11 +104,12 @@ class Recipe:
     def torch_optimiser(self, network: nn.Module) -> torch.optim.Optimizer:
         """The optimiser itself."""
         parameters = [p for p in network.parameters() if p.requires_grad]
-        options = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+        rate, decay = self.learning_rate, self.weight_decay
         if self.optimiser == "sgd":
-            return torch.optim.SGD(parameters, **options)
-        kind = torch.optim.Adam if self.optimiser == "adam" else torch.optim.AdamW
-        return kind(parameters, eps=ADAM_EPS, **options)
+            return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
+        if self.optimiser == "adamw":
+            return torch.optim.AdamW(parameters, lr=rate, eps=ADAM_EPS, weight_decay=decay)
+        return torch.optim.Adam(parameters, lr=rate, eps=ADAM_EPS)
 
     def summary(self) -> dict[str, Any]:
         """Plain values; laws and weights by their digests."""
