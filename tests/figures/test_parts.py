@@ -249,7 +249,7 @@ def test_figure_6_runs_the_trials_of_the_example():
     assert settings.shape is None
     parts = {part.network: part.places for part in settings.parts.values()}
     for grid in example.grid:
-        (name,) = grid.networks
+        (name,) = map(str, grid.networks)
         for kind, places in parts[name].items():
             found = getattr(grid, kind)
             assert found == (places if places == "all" else tuple(places))
