@@ -19,7 +19,7 @@ from sads.geometry import (
     running_estimates,
 )
 from sads.geometry.state import State
-from sads.inspection.readout import ReadOut
+from sads.inspection.readout import Convolution
 from sads.networks import ScoreFamily, UNet, preset_family
 
 from .families import FAMILIES, SHORT, Scaled
@@ -283,7 +283,7 @@ def test_a_failure_in_a_later_network_is_reported():
 
 def test_a_factor_larger_than_the_machine_is_refused():
     with pytest.raises(InputError, match="GiB"):
-        State.empty(ReadOut("convolution", (1, 1024, 1024), 2, 1.0, 1.0, (3, 3)))
+        State.empty(Convolution((1, 1024, 1024), 2, 1.0, 1.0, (3, 3)))
 
 
 class Broken(nn.Module):

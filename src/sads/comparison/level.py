@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ..directions import Structure
+from ..directions.structure import Dense, Isotropic, Structure
 from ..directions.symmetry import average
 from ..errors import InputError
 from ..geometry import Geometry
@@ -31,11 +31,11 @@ class Level:
             first, second = ("x".join(map(str, g.shape)) for g in (a, b))
             raise InputError(
                 f"only geometries of one shape can be compared: expected {first} as in the first, "
-                f"got {second} (choose it with --shape)"
+                f"got {second}"
             )
-        if b.structure.kind == "isotropic":
+        if isinstance(b.structure, Isotropic):
             return cls(a.structure, a.symmetries)
-        if a.structure.kind == "isotropic":
+        if isinstance(a.structure, Isotropic):
             return cls(b.structure, b.symmetries)
         common = tuple(name for name in a.symmetries if name in b.symmetries)
         if a.structure == b.structure:
@@ -44,9 +44,9 @@ class Level:
             raise InputError(
                 f"structures {a.structure.kind} and {b.structure.kind} share no factor, and can be "
                 f"compared in at most {LARGEST_DENSE} dimensions, got {a.structure.size}: choose a "
-                "smaller --shape"
+                "smaller shape"
             )
-        return cls(Structure("dense", a.shape), common)
+        return cls(Dense(a.shape), common)
 
     def fold(self, geometry: Geometry, k: int) -> Float[np.ndarray, "n n"]:
         """Fold k of a geometry at this level; a closed form has the same in all."""
@@ -55,6 +55,6 @@ class Level:
         factor = average(geometry.part(which), own, geometry.symmetries)
         if own == self.structure:
             return factor
-        if own.kind == "isotropic":
+        if isinstance(own, Isotropic):
             return factor[0, 0] * np.eye(self.structure.rows)
         return own.expand(factor)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import NetworkError
-from ..geometry.checks import check_family
+from ..inspection.checks import check_family
 from ..inspection.zero_outputs import Silence, is_mute, redrawing, silence_of, zero_layers
 from ..networks import ScoreFamily
 from ..networks.adapters.calls import Adapted

@@ -15,12 +15,12 @@ whether an estimate has that form.
 import numpy as np
 from jaxtyping import Float
 
-from ..directions import Structure
+from ..directions.structure import Tokens
 from ..networks import DiT, Linear
 from ..networks.base import ScoreNetwork
 from ..networks.dit import sincos_positions
 from ..path import Schedule
-from ..probes import Forward, Gaussian, Point, Probe, Zero
+from ..probes import Probe, Zero
 
 
 def closed_form_factor(
@@ -44,7 +44,7 @@ def closed_form_factor(
     if isinstance(network, DiT):
         return float(probabilities @ weights) * dit_factor(network)
     if isinstance(network, Linear):
-        energy = expected_energy(probe, network.size, schedule)
+        energy = probe.energy(network.size, schedule)
         variance = network.distributions()["head.weight"].variance
         phi = network.phi.double().cpu().numpy()
         return float(probabilities @ (weights * energy)) * variance * phi @ phi.T
@@ -63,20 +63,6 @@ def dit_factor(network: DiT) -> Float[np.ndarray, "T T"]:
     centred = positions - positions.mean(axis=1, keepdims=True)
     normed = centred / np.sqrt(centred.var(axis=1, keepdims=True) + network.norm.eps)
     return network.distributions()["head.weight"].variance * normed @ normed.T
-
-
-def expected_energy(probe: Probe, size: int, schedule: Schedule) -> Float[np.ndarray, " T"]:
-    """E|x|^2 under the probe at each timestep."""
-    match probe:
-        case Zero():
-            return np.zeros(schedule.steps)
-        case Gaussian(std=std):
-            return np.full(schedule.steps, size * std**2)
-        case Point(x=x):
-            return np.full(schedule.steps, float(np.sum(np.square(x, dtype=float))))
-        case Forward(images=images):
-            clean = float(np.sum(np.square(images, dtype=float))) / len(images)
-            return schedule.abar * clean + (1 - schedule.abar) * size
 
 
 def nearest_mlp_form(g: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
@@ -102,6 +88,6 @@ def nearest_transformer_form(
     g: Float[np.ndarray, "D D"], shape: tuple[int, ...], patch: int
 ) -> Float[np.ndarray, "D D"]:
     """Projection on Q [A (x) I] Q^T over tokens (proposition 3, equation 9)."""
-    structure = Structure("tokens", shape, patch)
+    structure = Tokens(shape, patch)
     copies = [g[np.ix_(entries, entries)] for entries in structure.entries.T]
     return structure.expand(np.mean(copies, axis=0))

@@ -29,13 +29,13 @@ from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
 from .artefact import FILE, read_state, write_state
+from .estimators import Estimator, estimator_named
 from .plan import Plan
 from .result import Geometry, exact_geometry
 from .source import Source, prepare
 from .state import State
 
 DEFAULT_TOLERANCE = 0.02
-NAIVE_NETWORKS = 10_000
 CHECKPOINT_SECONDS = 20.0
 
 
@@ -91,7 +91,7 @@ class Goal:
     tolerance: float | None
 
     @classmethod
-    def of(cls, networks: int | None, tolerance: float | None, estimator: str) -> "Goal":
+    def of(cls, networks: int | None, tolerance: float | None, estimator: Estimator) -> "Goal":
         """The goal that the options name, or the estimator's default."""
         if networks is not None and tolerance is not None:
             raise InputError("give either a number of networks or a tolerance, not both")
@@ -104,8 +104,8 @@ class Goal:
         if tolerance is not None and not 0 < tolerance < 1:
             raise InputError(f"the tolerance is a whitened error between 0 and 1, got {tolerance}")
         if networks is None and tolerance is None:
-            naive = estimator == "naive"
-            return cls(NAIVE_NETWORKS, None) if naive else cls(None, DEFAULT_TOLERANCE)
+            networks = estimator.networks
+            return cls(networks, None if networks else DEFAULT_TOLERANCE)
         return cls(networks, tolerance)
 
     @property
@@ -157,7 +157,7 @@ def _memory_explained(family: ScoreFamily) -> AbstractContextManager[None]:
 
 
 def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, Source]:
-    estimator = options.get("estimator", "integrated")
+    estimator = estimator_named(options.get("estimator", "integrated"))
     goal = Goal.of(options.get("networks"), options.get("tolerance"), estimator)
     source = prepare(
         family,

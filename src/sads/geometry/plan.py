@@ -1,18 +1,19 @@
 """What an estimate estimates: everything that decides its value, and so its identity."""
 
+from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import InputError
-from ..inspection.readout import ReadOut
+from ..inspection.readout import AnyReadOut
 from ..networks.adapters import Assumptions
 from ..path import Schedule
 from .precision import Precision
 
-ESTIMATORS = ("integrated", "naive")
+CLOSED_FORM = "closed form"  # the estimator that needs no networks
 
 
 class Plan(BaseModel):
@@ -56,7 +57,7 @@ class Plan(BaseModel):
     timesteps: tuple[int, int]
     seed: int
     batch: int
-    readout: ReadOut
+    readout: AnyReadOut = Field(discriminator="kind")
     scale: float
     precision: Precision | None
     symmetries: tuple[str, ...]
@@ -67,6 +68,11 @@ class Plan(BaseModel):
     note: str = ""
     draws: int = 1
     assumptions: Assumptions | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the estimate is a closed form, without error."""
+        return self.estimator == CLOSED_FORM
 
     def differences(self, other: "Plan") -> list[str]:
         """What keeps this plan from continuing another one, as `name: theirs, ours`."""
@@ -90,14 +96,45 @@ def timestep_range(timesteps: tuple[int, int] | None, schedule: Schedule) -> tup
     return first, end
 
 
-def timestep_distribution(
-    schedule: Schedule, timesteps: tuple[int, int], weighting: str
-) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
-    """Probability (uniform on the range) and weight of each timestep in definition 2."""
-    first, end = timesteps
-    probabilities = np.zeros(schedule.steps)
-    probabilities[first:end] = 1 / (end - first)
-    return probabilities, schedule.weights(weighting)
+@dataclass(frozen=True)
+class TimestepLaw:
+    """How timesteps are drawn, and how much the outer product at each of them counts.
+
+    Attributes:
+        probabilities: of each timestep.
+        weights: w_t, of the outer product.
+    """
+
+    probabilities: Float[np.ndarray, " T"]
+    weights: Float[np.ndarray, " T"]
+
+    @classmethod
+    def of(cls, schedule: Schedule, timesteps: tuple[int, int], weighting: str) -> "TimestepLaw":
+        """That of definition 2: uniform on a range."""
+        first, end = timesteps
+        probabilities = np.zeros(schedule.steps)
+        probabilities[first:end] = 1 / (end - first)
+        return cls(probabilities, schedule.weights(weighting))
+
+    @property
+    def products(self) -> Float[np.ndarray, " T"]:
+        """Probability times weight of each timestep."""
+        return self.probabilities * self.weights
+
+    @property
+    def mean_weight(self) -> float:
+        """C = E_t[w_t]."""
+        return float(self.probabilities @ self.weights)
+
+    def drawn_by(self, energy: Float[np.ndarray, " T"], total: float) -> "TimestepLaw":
+        """Timesteps drawn in proportion to w_t g_t, g_t = `energy`; `total` is E_t[w_t g_t].
+
+        Outer products are then weighted by 1 / g_t, beyond the constant factor `total`.
+        """
+        probabilities = self.products * energy / total
+        weights = np.ones_like(self.weights)
+        weights[probabilities > 0] = 1 / energy[probabilities > 0]
+        return TimestepLaw(probabilities, weights)
 
 
 def software_versions() -> dict[str, str]:

@@ -5,7 +5,6 @@ from typing import Any
 
 from ..devices import available_memory
 from .plan import Plan
-from .state import factor_bytes
 
 
 def provenance(plan: Plan) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def planned_sentences(plan: Plan) -> list[str]:
 
 
 def _bytes(plan: Plan) -> int:
-    return factor_bytes(plan.readout, exact=plan.estimator == "closed form")
+    return plan.readout.peak_memory(exact=plan.estimator == "closed form")
 
 
 def _last_layer(plan: Plan) -> str:

@@ -61,7 +61,7 @@ class Geometry:
     @property
     def exact(self) -> bool:
         """Whether G is a closed form."""
-        return self.plan.estimator == "closed form"
+        return self.plan.exact
 
     def part(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "n n"]:
         """The factor from some of the folds, not averaged over symmetries."""

@@ -12,34 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..devices import require_memory
 from ..directions import FOLDS
 from ..inspection.readout import ReadOut
-
-#: Bytes for each entry of the factor, at the peak. Sums of all folds are 48, a snapshot of them as
-#: much; the spectrum stacks the folds. Measured at 1,600 rows: 123 to estimate, 298 with spectrum.
-PEAK = 300
-EXACT_PEAK = 64  # of a closed form: the factor, its eigenvectors and what the decomposition takes
-
-
-def factor_bytes(readout: ReadOut, *, exact: bool = False) -> int:
-    """Bytes that an estimate takes at its peak, its spectrum included."""
-    return (EXACT_PEAK if exact else PEAK) * readout.structure.rows**2
-
-
-def require_factor(readout: ReadOut, *, exact: bool = False) -> None:
-    """Refuse a factor that cannot fit in memory.
-
-    Raises:
-        InputError: with the bytes that are needed and there.
-    """
-    rows = readout.structure.rows
-    require_memory(
-        factor_bytes(readout, exact=exact),
-        f"a factor of {rows:,} x {rows:,} ({readout.structure.kind} on "
-        f"{'x'.join(map(str, readout.shape))})",
-        "choose a smaller shape",
-    )
 
 
 @dataclass
@@ -64,7 +38,7 @@ class State:
 
     @classmethod
     def empty(cls, readout: ReadOut) -> "State":
-        require_factor(readout)
+        readout.require_memory()
         packed = packed_size(readout.structure.rows)
         return cls(np.zeros((FOLDS, packed)), np.zeros(FOLDS, dtype=np.int64))
 

@@ -1,0 +1,167 @@
+"""Estimators of one quantity, G = E_t[w_t E[eps eps^T]].
+
+| estimator    | timesteps                          | of each network                          |
+|--------------|------------------------------------|------------------------------------------|
+| `Naive`      | uniform, as in the paper           | one outer product w_t eps eps^T          |
+| `Integrated` | in proportion to the squared scale | all ranks of its last layer, integrated  |
+|              | from the last layer to the score   | exactly (`inspection.readout`)           |
+| `ClosedForm` | none                               | no network is drawn                      |
+
+`Integrated` averages over the symmetries that the architecture declares and the data do not veto.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from torch import nn
+
+from ..errors import InputError
+from ..inspection.checks import Checked
+from ..inspection.foreign import read_foreign
+from ..inspection.reading import DeclaredReading, Reading
+from ..inspection.readout import Sampled, readout_of
+from ..inspection.tail import plain_tail
+from ..networks import ScoreNetwork
+from ..probes import Probe
+from .closed_form import closed_form_factor, has_closed_form
+from .plan import CLOSED_FORM, TimestepLaw
+
+
+class Estimator(ABC):
+    """How networks become an estimate.
+
+    Attributes:
+        name: what options and plans call it.
+        networks: how many it takes by default; None to go on until the error is small enough.
+        stacks: whether parameters are drawn in stacks wherever that is right; otherwise the factory
+            makes every network that does not declare how it starts.
+        whole: whether the whole of G is accumulated, whatever the last layer is.
+    """
+
+    name: ClassVar[str]
+    networks: ClassVar[int | None] = None
+    stacks: ClassVar[bool] = True
+    whole: ClassVar[bool] = False
+
+    def require_size(self, shape: tuple[int, ...]) -> None:
+        """Refuse, before any network is made, a shape whose factor cannot fit.
+
+        Raises:
+            InputError: with the bytes that are needed.
+        """
+        if self.whole:
+            Sampled(shape).require_memory()
+
+    def require_memory(self, network: nn.Module, probe: Probe) -> None:
+        """Refuse, before it is run, a network whose factor cannot fit; ours tell it by themselves.
+
+        Raises:
+            InputError: with the bytes that are needed.
+        """
+        if isinstance(network, ScoreNetwork):
+            readout_of(network).require_memory(exact=has_closed_form(network, probe))
+
+    def settled(self, checked: Checked, probe: Probe) -> "Estimator":
+        """The estimator to use for networks that have been looked at."""
+        return self
+
+    @abstractmethod
+    def read(
+        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
+    ) -> Reading:
+        """How the networks are read."""
+
+    def proposal(self, law: TimestepLaw, reading: Reading) -> TimestepLaw:
+        """How timesteps are drawn, and the weights that outer products then carry."""
+        return law.drawn_by(reading.tail.proposal, reading.tail.total)
+
+    def symmetries(self, checked: Checked, probe: Probe) -> tuple[str, ...]:
+        """Symmetries that are averaged over."""
+        declared = checked.declared
+        return declared.symmetries if declared is not None and probe.shift_free else ()
+
+    def exact(
+        self, checked: Checked, probe: Probe, law: TimestepLaw
+    ) -> Float[np.ndarray, "n n"] | None:
+        """The factor, where it is known without sampling."""
+        return None
+
+
+class Naive(Estimator):
+    """The paper's estimator."""
+
+    name = "naive"
+    networks = 10_000
+    stacks = False
+    whole = True
+
+    def read(
+        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
+    ) -> Reading:
+        ones = np.ones_like(law.weights)
+        return Reading(Sampled(checked.members.family.shape), plain_tail(ones, 1.0))
+
+    def proposal(self, law: TimestepLaw, reading: Reading) -> TimestepLaw:
+        return law
+
+    def symmetries(self, checked: Checked, probe: Probe) -> tuple[str, ...]:
+        return ()
+
+
+class Integrated(Estimator):
+    """The last layer integrated, as far as it can be found."""
+
+    name = "integrated"
+
+    def settled(self, checked: Checked, probe: Probe) -> Estimator:
+        declared = checked.declared
+        known = declared is not None and has_closed_form(declared, probe)
+        return ClosedForm() if known else self
+
+    def read(
+        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
+    ) -> Reading:
+        declared = checked.declared
+        if declared is None:
+            return read_foreign(checked.members, probe, law.products, rng)
+        return DeclaredReading.of(declared, law.mean_weight, len(law.weights))
+
+
+class ClosedForm(Estimator):
+    """No sampling: the factor is known."""
+
+    name = CLOSED_FORM
+
+    def read(
+        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
+    ) -> Reading:
+        """Of the read-out only the structure remains; the factor has all the rest."""
+        reading = Integrated().read(checked, probe, law, rng)
+        readout = type(reading.readout)(reading.readout.shape, patch=reading.readout.patch)
+        return replace(reading, readout=readout)
+
+    def exact(
+        self, checked: Checked, probe: Probe, law: TimestepLaw
+    ) -> Float[np.ndarray, "n n"] | None:
+        if checked.declared is None:
+            return None
+        schedule = checked.members.family.schedule
+        return closed_form_factor(checked.declared, probe, schedule, law.probabilities, law.weights)
+
+
+#: What can be asked for by name; a closed form is used wherever one is known.
+ESTIMATORS: dict[str, Estimator] = {e.name: e for e in (Integrated(), Naive())}
+
+
+def estimator_named(name: str) -> Estimator:
+    """The estimator of a name.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if name not in ESTIMATORS:
+        raise InputError(f"unknown estimator {name!r}: expected one of {', '.join(ESTIMATORS)}")
+    return ESTIMATORS[name]
