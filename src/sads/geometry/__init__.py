@@ -9,7 +9,7 @@ from .estimate import (
     planned_geometry,
     running_estimates,
 )
-from .result import Geometry, load_geometry
+from .result import Geometry, keep_spectrum, load_geometry
 
 __all__ = [
     "Forward",
@@ -22,6 +22,7 @@ __all__ = [
     "Progress",
     "Zero",
     "estimate_geometry",
+    "keep_spectrum",
     "load_geometry",
     "planned_geometry",
     "running_estimates",

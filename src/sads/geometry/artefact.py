@@ -57,7 +57,9 @@ def read_state(directory: Path) -> tuple[Plan, State]:
     """
     path = directory / FILE
     if not path.is_file():
-        raise ArtefactError(f"no geometry in {directory}: expected {FILE} (make one with --out)")
+        raise ArtefactError(
+            f"no geometry in {directory}: expected {FILE} (an estimate with `out` makes one)"
+        )
     stored = read_sealed(path, FORMAT, unsealed=UNSEALED)
     with sensible(path):
         plan = Plan.model_validate(parse_json(stored.metadata["plan"]))

@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+import numpy as np
 import torch
 
 from ..devices import memory_errors_explained
@@ -31,7 +32,7 @@ from ..storage.files import writing
 from .artefact import FILE, read_state, write_state
 from .estimators import Estimator, estimator_named
 from .plan import Plan
-from .result import Geometry, exact_geometry
+from .result import Geometry, exact_geometry, keep_spectrum, load_geometry
 from .source import Source, prepare
 from .state import State
 
@@ -186,48 +187,97 @@ def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Itera
 def _estimates(
     source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
 ) -> Iterator[Geometry]:
-    started = time.perf_counter()
     if source.exact is not None:
-        geometry = exact_geometry(source.plan, source.exact, time.perf_counter() - started)
-        if out is not None:
-            _refuse_other(source, out)
-            write_state(out, geometry.plan, geometry.state)
-        yield geometry
+        yield _closed_form(source.plan, source.exact, out)
         return
-    source, state = _resume(source, goal, out) or _start(source, goal)
-    spent, resumed_at = state.seconds - started, state.networks
-
-    def store(finished: bool) -> None:
-        state.seconds, state.finished = spent + time.perf_counter(), finished
-        if out is not None:
-            write_state(out, source.plan, state)
-
-    stored = time.perf_counter()
-    error: float | None = None
+    run = _Run(*(_resume(source, goal, out) or _start(source, goal)), goal, out)
+    resumed_at = run.state.networks
     geometry: Geometry | None = None
-    looked_at = 0
-    while goal.networks is None or state.networks < goal.networks:
-        if state.networks >= state.next_check:
-            geometry, error = _look(source, goal, state, out)
-            looked_at = state.networks
-            if state.networks >= state.next_check:
+    while goal.networks is None or run.state.networks < goal.networks:
+        if run.state.networks >= run.state.next_check:
+            geometry = run.look()
+            if run.state.networks >= run.state.next_check:
                 break
             yield geometry
             geometry = None  # more networks will be better, and it is large
-        _refuse_other_draws(source.plan, out)
-        until = min(state.next_check, goal.networks or state.next_check)
-        for moment, count in _batches(source, state, until):
-            state.add(moment, count)
-            report(Progress(state.networks, _expected(goal, looked_at, error), error))
-            if out is not None and time.perf_counter() - stored > CHECKPOINT_SECONDS:
-                store(finished=False)
-                stored = time.perf_counter()
-    if not state.finished or state.networks > resumed_at:
-        store(finished=True)
-    if geometry is None:
-        geometry = Geometry(source.plan, state, out)
-    geometry.state.seconds, geometry.state.finished = state.seconds, True
-    yield geometry  # that of the last look, where it can be, with what it has computed
+        run.advance(min(run.state.next_check, goal.networks or run.state.next_check), report)
+    if run.state.networks == resumed_at and run.state.finished and out is not None:
+        yield load_geometry(out)
+        return
+    run.store(finished=True)
+    # That of the last look, where there is one, has computed much of what will be asked.
+    geometry = (geometry or Geometry(run.source.plan, run.state)).at(run.state)
+    if out is not None:
+        keep_spectrum(geometry, out)
+    yield geometry
+
+
+def _closed_form(plan: Plan, factor: np.ndarray, out: Path | None) -> Geometry:
+    geometry = exact_geometry(plan, factor, 0.0)
+    if out is not None:
+        _refuse_other(plan, out)
+        write_state(out, plan, geometry.state)
+    return geometry
+
+
+class _Run:
+    """An estimate under way.
+
+    Args:
+        source: where batches come from.
+        state: what they have added up to; replaced by every batch.
+        goal: when to stop.
+        out: where it is stored, if anywhere.
+    """
+
+    def __init__(self, source: Source, state: State, goal: Goal, out: Path | None):
+        self.source, self.state, self.goal, self.out = source, state, goal, out
+        self.error: float | None = None
+        self.looked_at = 0
+        self.stored = time.perf_counter()
+        self.begun = self.stored - state.seconds
+
+    def store(self, *, finished: bool) -> None:
+        """Note the time spent, and write a checkpoint."""
+        self.stored = time.perf_counter()
+        self.state = replace(self.state, seconds=self.stored - self.begun, finished=finished)
+        if self.out is not None:
+            write_state(self.out, self.source.plan, self.state)
+
+    def advance(self, until: int, report: Callable[[Progress], None]) -> None:
+        """Add batches up to a number of networks."""
+        _refuse_other_draws(self.source.plan, self.out)
+        for moment, count in _batches(self.source, self.state, until):
+            self.state = self.state.with_batch(moment, count)
+            report(Progress(self.state.networks, self._expected(), self.error))
+            if self.out and time.perf_counter() - self.stored > CHECKPOINT_SECONDS:
+                self.store(finished=False)
+
+    def _expected(self) -> int | None:
+        """Networks at the end, as far as can be told: the error falls as one over their root."""
+        goal = self.goal
+        if goal.networks is not None or self.error is None or goal.tolerance is None:
+            return goal.networks
+        return int(self.looked_at * (self.error / goal.tolerance) ** 2)
+
+    def look(self) -> Geometry:
+        """Look at the error and decide when to look next; not again where the goal is met."""
+        plan, goal = self.source.plan, self.goal
+        geometry = Geometry(plan, self.state.snapshot())
+        self.looked_at, self.error = self.state.networks, None
+        if geometry.sampled_all_directions:
+            parts = sectors(geometry.structure, plan.symmetries)
+            self.error = halves_error(*geometry.halves(), parts)
+            if goal.tolerance is not None and self.error <= goal.tolerance:
+                self.error = geometry.whitened_error  # without symmetries that the data contradict
+        growth = 2.0
+        if goal.tolerance is not None and self.error is not None:
+            if self.error <= goal.tolerance:
+                return geometry
+            growth = min(4.0, max(1.1, 1.03 * (self.error / goal.tolerance) ** 2))
+        next_check = _whole_rounds(plan, growth * self.state.networks)
+        self.state = replace(self.state, next_check=next_check)
+        return geometry
 
 
 def _settled(source: Source, goal: Goal) -> Source:
@@ -241,16 +291,15 @@ def _start(source: Source, goal: Goal) -> tuple[Source, State]:
     """A fresh run."""
     source = _settled(source, goal)
     plan = source.plan
-    state = State.empty(plan.readout)
-    state.next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
-    return source, state
+    next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
+    return source, replace(State.empty(plan.readout), next_check=next_check)
 
 
 def _resume(source: Source, goal: Goal, out: Path | None) -> tuple[Source, State] | None:
     """The run stored in a directory, if it is of the same plan."""
     if out is None or not (out / FILE).exists():
         return None
-    _refuse_other(source, out)
+    _refuse_other(source.plan, out)
     plan, state = read_state(out)
     if not state.finished:
         _refuse_other_draws(plan, out)
@@ -258,16 +307,16 @@ def _resume(source: Source, goal: Goal, out: Path | None) -> tuple[Source, State
     if stored and stored.features == "float32" and (stored.difference or 0) > goal.allowed_rounding:
         raise ArtefactError(
             f"{out} was computed in float32, which is off by {stored.difference:.1g}: too much for "
-            "this tolerance, choose another --out"
+            "this tolerance, choose another directory"
         )
     return source.with_plan(plan), state
 
 
-def _refuse_other(source: Source, out: Path) -> None:
-    if (out / FILE).exists() and (different := source.plan.differences(read_state(out)[0])):
+def _refuse_other(plan: Plan, out: Path) -> None:
+    if (out / FILE).exists() and (different := plan.differences(read_state(out)[0])):
         raise ArtefactError(
-            f"{out} holds another geometry ({'; '.join(different)}): choose another --out or "
-            "delete the directory"
+            f"{out} holds another geometry ({'; '.join(different)}): choose another "
+            "directory or delete it"
         )
 
 
@@ -279,33 +328,6 @@ def _refuse_other_draws(plan: Plan, out: Path | None) -> None:
             f"version {DRAWS} cannot continue: use it as it is, choose another directory or delete "
             "it"
         )
-
-
-def _expected(goal: Goal, looked_at: int, error: float | None) -> int | None:
-    """Networks at the end, as far as can be told: the error falls as one over their root."""
-    if goal.networks is not None or error is None or goal.tolerance is None:
-        return goal.networks
-    return int(looked_at * (error / goal.tolerance) ** 2)
-
-
-def _look(
-    source: Source, goal: Goal, state: State, out: Path | None
-) -> tuple[Geometry, float | None]:
-    """Look at the error and decide when to look next; `next_check` stays where the goal is met."""
-    geometry = Geometry(source.plan, state.snapshot(), out)
-    error = None
-    if geometry.sampled_all_directions:
-        parts = sectors(geometry.structure, source.plan.symmetries)
-        error = halves_error(*geometry.halves(), parts)
-        if goal.tolerance is not None and error <= goal.tolerance:
-            error = geometry.whitened_error  # without symmetries that the data contradict
-    growth = 2.0
-    if goal.tolerance is not None and error is not None:
-        if error <= goal.tolerance:
-            return geometry, error
-        growth = min(4.0, max(1.1, 1.03 * (error / goal.tolerance) ** 2))
-    state.next_check = _whole_rounds(source.plan, growth * state.networks)
-    return geometry, error
 
 
 def _whole_rounds(plan: Plan, networks: float) -> int:

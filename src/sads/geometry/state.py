@@ -6,7 +6,7 @@ kept, packed row by row, here and on disk.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from ..directions import FOLDS
 from ..inspection.readout import ReadOut
 
 
-@dataclass
+@dataclass(frozen=True)
 class State:
-    """A running estimate.
+    """How far an estimate has come.
 
     Attributes:
         sums: packed summed moments of each fold, p = r (r + 1) / 2 entries.
@@ -53,13 +53,17 @@ class State:
     def networks(self) -> int:
         return int(self.counts.sum())
 
-    def add(self, moment: Float[np.ndarray, "r r"], count: int) -> None:
-        """Accumulate one batch into its fold."""
+    def with_batch(self, moment: Float[np.ndarray, "r r"], count: int) -> "State":
+        """The state after one more batch, of so many networks.
+
+        The batch is added to the sums in place, since they are large: this state is not to be used
+        afterwards. What is shown to others is a `snapshot`.
+        """
         fold = self.batches % len(self.counts)
         for row, part in enumerate(_rows(self.sums[fold])):
             part += moment[row, : row + 1]
         self.counts[fold] += count
-        self.batches += 1
+        return replace(self, batches=self.batches + 1)
 
     def mean(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "r r"]:
         """The mean moment of some folds, symmetric."""
@@ -76,14 +80,7 @@ class State:
 
     def snapshot(self) -> "State":
         """A copy that later batches do not change."""
-        return State(
-            self.sums.copy(),
-            self.counts.copy(),
-            self.batches,
-            self.next_check,
-            self.seconds,
-            self.finished,
-        )
+        return replace(self, sums=self.sums.copy(), counts=self.counts.copy())
 
 
 def packed_size(rows: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from ..api import align, diagnose, network
 from ..doctor import Diagnosis
 from ..errors import ArtefactError, InputError, SadsError
-from ..geometry import load_geometry
+from ..geometry import keep_spectrum, load_geometry
 from ..networks.adapters import Assumptions
 from ..storage.files import atomic_write, refuse_existing, write_bytes
 from .answer import Answer, answer
@@ -107,6 +107,7 @@ def _load(directories: Sequence[str | Path], tell: Tell) -> list[Named]:
                 f"{directory} has only {geometry.networks} networks so far, too few for a "
                 "geometry: let its run go on"
             )
+        keep_spectrum(geometry, directory)
         found.append(Named(directory, geometry))
         first = found[0]
         if geometry.shape != first.geometry.shape:
