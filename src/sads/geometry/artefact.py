@@ -102,9 +102,9 @@ def _check_readout(readout: ReadOut) -> None:
 def _check_sums(plan: Plan, sums: np.ndarray, counts: np.ndarray) -> None:
     folds = 1 if plan.exact else FOLDS
     shape = (folds, packed_size(plan.readout.structure.rows))
-    found = (sums.shape, sums.dtype)
-    expect(found == (shape, np.float64), f"sums of shape {shape} in float64, got {found}")
+    got = (sums.shape, sums.dtype)
+    expect(got == (shape, np.float64), f"sums of shape {shape} in float64, got {got}")
     expect(np.isfinite(sums).all(), "finite sums")
-    found = (counts.shape, counts.dtype)
-    expect(found == ((folds,), np.int64), f"{folds} counts in int64, got {found}")
+    got = (counts.shape, counts.dtype)
+    expect(got == ((folds,), np.int64), f"{folds} counts in int64, got {got}")
     expect(counts.min() >= 0, "counts from 0 on")

@@ -174,11 +174,11 @@ def recorded(make: Callable[[], nn.Module]) -> tuple[nn.Module, dict[str, Distri
     with recorder:
         module = make()
     addresses = [_address(p) for p in module.parameters()]
-    found: dict[str, Distribution | None] = {}
-    for name, parameter in module.named_parameters():
-        alone = addresses.count(_address(parameter)) == 1
-        found[name] = recorder.distribution(parameter) if alone else None
-    return module, found
+    alone = {address for address in addresses if addresses.count(address) == 1}
+    return module, {
+        name: recorder.distribution(parameter) if _address(parameter) in alone else None
+        for name, parameter in module.named_parameters()
+    }
 
 
 def agreed(records: Sequence[dict[str, Distribution | None]]) -> dict[str, Distribution | None]:
