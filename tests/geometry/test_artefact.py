@@ -22,8 +22,8 @@ from .families import FAMILIES
 
 # A checkpoint after every batch, so that kills also hit the writing of files.
 RUN = """
-import sys, sads.geometry.estimate as estimate
-estimate.CHECKPOINT_SECONDS = 0.0
+import sys, sads.geometry.run as run
+run.CHECKPOINT_SECONDS = 0.0
 from sads.cli import main
 main()
 """

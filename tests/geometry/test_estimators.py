@@ -7,7 +7,7 @@ from scipy.stats import t as student
 from sads.directions import FOLDS
 from sads.errors import InputError
 from sads.geometry import Gaussian, estimate_geometry
-from sads.geometry.estimators import ESTIMATORS, ClosedForm, Estimator, estimator_named
+from sads.geometry.estimators import ESTIMATORS, ClosedForm, Estimator, Study, estimator_named
 from sads.geometry.plan import TimestepLaw
 from sads.inspection.checks import check_family
 
@@ -33,7 +33,7 @@ def test_timesteps_are_drawn_without_bias(checked, estimator):
     """Probability times weight times the plan's scale is that of definition 2."""
     law = TimestepLaw.of(SHORT, SPAN, "score")
     rng = np.random.default_rng(0)
-    reading = estimator.read(checked, Gaussian(0.7), law, rng)
+    reading = estimator.read(Study(checked, Gaussian(0.7), law), rng)
     drawn = estimator.proposal(law, reading)
     assert drawn.probabilities.sum() == pytest.approx(1)
     np.testing.assert_allclose(drawn.products * reading.tail.total, law.products, rtol=1e-12)

@@ -1,6 +1,6 @@
 """A comparison in words."""
 
-from .compare import BandDifference, Comparison
+from .values import BandDifference, Comparison
 
 MOST_ROWS = 20
 

@@ -154,8 +154,12 @@ class Cosines(DirectionSet):
         axes = tuple(range(images.ndim - len(self._spatial), images.ndim))
         return np.asarray(dctn(images, axes=axes, norm="ortho")).reshape(len(x), -1)
 
-    @cached_property
+    @property
     def groups(self) -> Int[np.ndarray, " m"]:
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> Int[np.ndarray, " m"]:
         if self.bands is None:
             return np.arange(self.size)
         channels = self.size // math.prod(self._spatial)

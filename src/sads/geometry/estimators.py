@@ -11,7 +11,7 @@
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from torch import nn
 from ..errors import InputError
 from ..inspection.checks import Checked
 from ..inspection.foreign import read_foreign
+from ..inspection.members import Members
 from ..inspection.reading import DeclaredReading, Reading
 from ..inspection.readout import Sampled, readout_of
 from ..inspection.tail import plain_tail
@@ -28,6 +29,25 @@ from ..networks import ScoreNetwork
 from ..probes import Probe
 from .closed_form import closed_form_factor, has_closed_form
 from .plan import CLOSED_FORM, TimestepLaw
+
+
+@dataclass(frozen=True)
+class Study:
+    """Networks that can be studied, where they are looked at, and how timesteps count."""
+
+    checked: Checked
+    probe: Probe
+    law: TimestepLaw
+
+    @property
+    def members(self) -> Members:
+        """A few of the networks."""
+        return self.checked.members
+
+    @property
+    def declared(self) -> ScoreNetwork | None:
+        """One of ours that starts as its class declares; None of other people's networks."""
+        return self.checked.declared
 
 
 class Estimator(ABC):
@@ -64,28 +84,24 @@ class Estimator(ABC):
         if isinstance(network, ScoreNetwork):
             readout_of(network).require_memory(exact=has_closed_form(network, probe))
 
-    def settled(self, checked: Checked, probe: Probe) -> "Estimator":
+    def settled(self, study: Study) -> "Estimator":
         """The estimator to use for networks that have been looked at."""
         return self
 
     @abstractmethod
-    def read(
-        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
-    ) -> Reading:
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
         """How the networks are read."""
 
     def proposal(self, law: TimestepLaw, reading: Reading) -> TimestepLaw:
         """How timesteps are drawn, and the weights that outer products then carry."""
         return law.drawn_by(reading.tail.proposal, reading.tail.total)
 
-    def symmetries(self, checked: Checked, probe: Probe) -> tuple[str, ...]:
+    def symmetries(self, study: Study) -> tuple[str, ...]:
         """Symmetries that are averaged over."""
-        declared = checked.declared
-        return declared.symmetries if declared is not None and probe.shift_free else ()
+        declared = study.declared
+        return declared.symmetries if declared is not None and study.probe.shift_free else ()
 
-    def exact(
-        self, checked: Checked, probe: Probe, law: TimestepLaw
-    ) -> Float[np.ndarray, "n n"] | None:
+    def exact(self, study: Study) -> Float[np.ndarray, "n n"] | None:
         """The factor, where it is known without sampling."""
         return None
 
@@ -98,16 +114,14 @@ class Naive(Estimator):
     stacks = False
     whole = True
 
-    def read(
-        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
-    ) -> Reading:
-        ones = np.ones_like(law.weights)
-        return Reading(Sampled(checked.members.family.shape), plain_tail(ones, 1.0))
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        ones = np.ones_like(study.law.weights)
+        return Reading(Sampled(study.members.family.shape), plain_tail(ones, 1.0))
 
     def proposal(self, law: TimestepLaw, reading: Reading) -> TimestepLaw:
         return law
 
-    def symmetries(self, checked: Checked, probe: Probe) -> tuple[str, ...]:
+    def symmetries(self, study: Study) -> tuple[str, ...]:
         return ()
 
 
@@ -116,17 +130,15 @@ class Integrated(Estimator):
 
     name = "integrated"
 
-    def settled(self, checked: Checked, probe: Probe) -> Estimator:
-        declared = checked.declared
-        known = declared is not None and has_closed_form(declared, probe)
+    def settled(self, study: Study) -> Estimator:
+        declared = study.declared
+        known = declared is not None and has_closed_form(declared, study.probe)
         return ClosedForm() if known else self
 
-    def read(
-        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
-    ) -> Reading:
-        declared = checked.declared
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        declared, law = study.declared, study.law
         if declared is None:
-            return read_foreign(checked.members, probe, law.products, rng)
+            return read_foreign(study.members, study.probe, law.products, rng)
         return DeclaredReading.of(declared, law.mean_weight, len(law.weights))
 
 
@@ -135,21 +147,19 @@ class ClosedForm(Estimator):
 
     name = CLOSED_FORM
 
-    def read(
-        self, checked: Checked, probe: Probe, law: TimestepLaw, rng: np.random.Generator
-    ) -> Reading:
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
         """Of the read-out only the structure remains; the factor has all the rest."""
-        reading = Integrated().read(checked, probe, law, rng)
+        reading = Integrated().read(study, rng)
         readout = type(reading.readout)(reading.readout.shape, patch=reading.readout.patch)
         return replace(reading, readout=readout)
 
-    def exact(
-        self, checked: Checked, probe: Probe, law: TimestepLaw
-    ) -> Float[np.ndarray, "n n"] | None:
-        if checked.declared is None:
+    def exact(self, study: Study) -> Float[np.ndarray, "n n"] | None:
+        if study.declared is None:
             return None
-        schedule = checked.members.family.schedule
-        return closed_form_factor(checked.declared, probe, schedule, law.probabilities, law.weights)
+        law, schedule = study.law, study.members.family.schedule
+        return closed_form_factor(
+            study.declared, study.probe, schedule, law.probabilities, law.weights
+        )
 
 
 #: What can be asked for by name; a closed form is used wherever one is known.

@@ -11,7 +11,7 @@ from ..devices import usable_device
 from ..draws import DRAWS
 from ..errors import InputError, NetworkError
 from ..inspection.checks import Checked, check_family
-from ..inspection.reading import Reading
+from ..inspection.reading import Batch, Reading
 from ..inspection.tracing import NoLastLayer
 from ..inspection.zero_outputs import POLICIES
 from ..networks import ScoreFamily
@@ -19,7 +19,7 @@ from ..probes import Probe
 from ..randomness import checked_seed, fast_stream, stream
 from .drawing import drawn_ensemble
 from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
-from .estimators import Estimator
+from .estimators import Estimator, Study
 from .plan import Plan, TimestepLaw, software_versions, timestep_range
 from .precision import Precision, choose_precision, networks_to_compare
 
@@ -84,10 +84,10 @@ class Source:
         self, x: Tensor, t: Int[np.ndarray, " N"], rng: np.random.Generator, dtype: torch.dtype
     ) -> Float[np.ndarray, "r r"]:
         """The summed moment of fresh networks at (x_i, t_i)."""
-        root = np.sqrt(self.law.weights[t])
         try:
             readings = self.ensemble.evaluate(x, t, rng, dtype)
-            return self.reading.moment(readings, x, t, root, rng).cpu().numpy()
+            at = Batch(x, t, np.sqrt(self.law.weights[t]))
+            return self.reading.moment(readings, at, rng).cpu().numpy()
         except NoLastLayer as why:
             raise NetworkError(f"{self.plan.network}: {why}; use the naive estimator") from why
 
@@ -122,10 +122,11 @@ def prepare(
         span,
         before_running=lambda network: estimator.require_memory(network, probe),
     )
-    estimator = estimator.settled(checked, probe)
-    exact = estimator.exact(checked, probe, law)
+    study = Study(checked, probe, law)
+    estimator = estimator.settled(study)
+    exact = estimator.exact(study)
     rng = stream(seed, "reading other networks")
-    reading = estimator.read(checked, probe, law, rng)
+    reading = estimator.read(study, rng)
     reading.readout.require_memory(exact=exact is not None)
     ensemble = _ensemble(checked, reading, probe, target, rng, stacks=estimator.stacks)
     family = checked.members.family
@@ -144,7 +145,7 @@ def prepare(
         readout=reading.readout,
         scale=1.0 if exact is not None else reading.tail.total,
         precision=None,
-        symmetries=estimator.symmetries(checked, probe),
+        symmetries=estimator.symmetries(study),
         versions=software_versions(),
         zero_output=zero_output if checked.redrawn else "explain",
         redrawn=checked.redrawn,

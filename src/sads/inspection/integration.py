@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from .last_layer import LastLayer
 from .last_layer_moments import Variances
 from .readers import Reader, Readings, Traced
-from .reading import Reading, times
+from .reading import Batch, Reading, times
 from .tracing import LINEAR, TRANSPOSED, Call, NoLastLayer
 
 RANDOM_LAYERS = 32
@@ -109,21 +109,16 @@ class Integration(Reading):
         return [h, output, *(squares[:, i] for i, known in enumerate(exact) if known is None)]
 
     def moment(
-        self,
-        readings: Readings,
-        x: Float[Tensor, "N ..."],
-        t: Int[np.ndarray, " N"],
-        root: Float[np.ndarray, " N"],
-        rng: np.random.Generator,
+        self, readings: Readings, at: Batch, rng: np.random.Generator
     ) -> Float[Tensor, "n n"]:
         h, output, squares = _traced(readings)
-        scaled = root * self._scales(output, x, t)
+        scaled = at.root * self._scales(output, at)
         own = squares.double().cpu().numpy()
         weight, bias = (
-            own[:, i] if exact is None else np.full(len(t), exact)
+            own[:, i] if exact is None else np.full(len(at.t), exact)
             for i, exact in enumerate((self.variances.weight, self.variances.bias))
         )
-        constant = times(output, root) if self.tail.constant else None
+        constant = times(output, at.root) if self.tail.constant else None
         if self.draws is not None:
             drawn = self.draws.outputs(h, weight, bias, rng)
             return self.readout.moment(times(drawn, scaled), constant)
@@ -132,20 +127,18 @@ class Integration(Reading):
         h = times(h, scaled if exact else scaled * np.sqrt(weight))
         return self.readout.moment(h, constant, added)
 
-    def _scales(
-        self, output: Float[Tensor, "N ..."], x: Float[Tensor, "N ..."], t: Int[np.ndarray, " N"]
-    ) -> Float[np.ndarray, " N"]:
+    def _scales(self, output: Float[Tensor, "N ..."], at: Batch) -> Float[np.ndarray, " N"]:
         """The scale s of each network.
 
         Raises:
             NoLastLayer: where something else is in an output than was found before.
         """
         if self.tail.constant:
-            return self.tail.scales[t]
+            return self.tail.scales[at.t]
         flat = output.double().flatten(1).cpu()
         pattern = self.layer.pattern.double()
-        slopes = torch.from_numpy(self.tail.slopes[t])[:, None]
-        rest = flat - slopes * x.double().flatten(1)
+        slopes = torch.from_numpy(self.tail.slopes[at.t])[:, None]
+        rest = flat - slopes * at.x.double().flatten(1)
         scales = rest @ pattern / pattern.square().sum()
         rest = (rest - scales[:, None] * pattern).abs().amax(1)
         if bool((rest > UNEXPLAINED * flat.abs().amax(1)).any()):

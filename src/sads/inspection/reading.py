@@ -5,6 +5,7 @@ Every reading has a *reader* (`readers`), a *read-out* that sums what was read o
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +16,20 @@ from ..networks import ScoreNetwork
 from .readers import Features, Outputs, Reader, Readings
 from .readout import AnyReadOut, Sampled, readout_of
 from .tail import Tail, plain_tail
+
+
+class Batch(NamedTuple):
+    """Where N networks are looked at.
+
+    Attributes:
+        x: their inputs.
+        t: their timesteps.
+        root: square roots of the weights of their outer products.
+    """
+
+    x: Float[Tensor, "N ..."]
+    t: Int[np.ndarray, " N"]
+    root: Float[np.ndarray, " N"]
 
 
 @dataclass(frozen=True)
@@ -45,23 +60,10 @@ class Reading:
         return [readings.h]
 
     def moment(
-        self,
-        readings: Readings,
-        x: Float[Tensor, "N ..."],
-        t: Int[np.ndarray, " N"],
-        root: Float[np.ndarray, " N"],
-        rng: np.random.Generator,
+        self, readings: Readings, at: Batch, rng: np.random.Generator
     ) -> Float[Tensor, "n n"]:
-        """The summed moment of a batch.
-
-        Args:
-            readings: of N networks.
-            x: their inputs.
-            t: their timesteps.
-            root: square roots of the weights of their outer products.
-            rng: for what is drawn beside the networks.
-        """
-        return self.readout.moment(times(readings.h, root))
+        """The summed moment of a batch; `rng` is for what is drawn beside the networks."""
+        return self.readout.moment(times(readings.h, at.root))
 
 
 @dataclass(frozen=True)
