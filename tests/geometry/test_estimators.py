@@ -7,7 +7,7 @@ from scipy.stats import t as student
 from sads.directions import FOLDS
 from sads.errors import InputError
 from sads.geometry import Gaussian, estimate_geometry
-from sads.geometry.estimators import ESTIMATORS, ClosedForm, Estimator, Study, estimator_named
+from sads.geometry.estimators import ESTIMATORS, ClosedForm, Estimator, Study, estimator_of
 from sads.geometry.plan import TimestepLaw
 from sads.inspection.checks import check_family
 
@@ -15,7 +15,8 @@ from .families import FAMILIES, SHORT
 from .test_agreement import forms
 
 SPAN = (10, 50)
-EXAMPLES: list[Estimator] = [*ESTIMATORS.values(), ClosedForm()]
+EXAMPLES: list[Estimator] = [e for of in ESTIMATORS.values() for e in of.values()]
+EXAMPLES.append(ClosedForm())
 each = pytest.mark.parametrize("estimator", EXAMPLES, ids=lambda e: e.name)
 
 
@@ -39,7 +40,7 @@ def test_timesteps_are_drawn_without_bias(checked, estimator):
     np.testing.assert_allclose(drawn.products * reading.tail.total, law.products, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", ESTIMATORS["outputs"])
 @pytest.mark.parametrize("family", ["linear", "cnn"])
 def test_they_estimate_one_quantity(name, family):
     """Against a naive estimate of other networks."""
@@ -55,5 +56,7 @@ def test_they_estimate_one_quantity(name, family):
 
 
 def test_an_unknown_estimator_is_refused():
-    with pytest.raises(InputError, match="unknown estimator 'best': expected one of integrated"):
-        estimator_named("best")
+    with pytest.raises(InputError, match=r"unknown estimator 'best' of outputs: .* integrated"):
+        estimator_of("outputs", "best")
+    with pytest.raises(InputError, match="of outputs or tangent, got 'weights'"):
+        estimator_of("weights")

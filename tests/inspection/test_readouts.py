@@ -13,6 +13,7 @@ from sads.inspection.readout import (
     AnyReadOut,
     Convolution,
     DenseLayer,
+    JacobianProducts,
     RandomLayers,
     Sampled,
     TokenWise,
@@ -24,6 +25,7 @@ EXAMPLES = {
     "tokens": (TokenWise((1, 4, 6), 2, 0.5, 0.0, patch=2), (6, 2)),
     "dense": (DenseLayer((2, 3), 5, 0.5), (5,)),
     "random": (RandomLayers((2, 3), 4), (4, 6)),
+    "tangent": (JacobianProducts((2, 3), 4), (4, 2, 3)),
     "sampled": (Sampled((2, 3)), (2, 3)),
 }
 each = pytest.mark.parametrize("kind", EXAMPLES)

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..inspection.members import Members, follow
 from ..inspection.readers import Readings
@@ -50,7 +50,7 @@ def drawn_ensemble(
     x = probe.draw(t, family.shape, family.schedule, rng)
     noise = torch.from_numpy(rng.standard_normal((count, *family.shape), dtype=np.float32))
     ensemble = DrawnEnsemble(built.reader(members.networks[0]), known, built.device)
-    same = all(_agrees(members, ensemble, built, reading, own, t) for own in (x, noise))
+    same = all(_agrees(members, ensemble, built, reading, own, t, rng) for own in (x, noise))
     return ensemble if same else None
 
 
@@ -61,17 +61,24 @@ def _agrees(
     reading: Reading,
     x: Tensor,
     t: np.ndarray,
+    rng: np.random.Generator,
 ) -> bool:
     """Whether the template with their parameters does what the built networks do."""
     networks = members.networks
-    stacked = {name: torch.stack([_named(n, name) for n in networks]) for name in ensemble.drawn}
+    readers = [built.reader(network) for network in networks]
+    for reader in readers:
+        reader.renew(rng)
+    stacked = {
+        name: torch.stack([reader.get_parameter(name).detach() for reader in readers])
+        for name in ensemble.drawn
+    }
     try:
-        with warnings.catch_warnings(), torch.inference_mode():
+        with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", UserWarning)  # torch tells of a slow way round
             ours = reading.used(ensemble.read(stacked, x, t, torch.float64))
-            for i, network in enumerate(networks):
-                alone = built.reader(cast(network, torch.float64))(
+            for i, reader in enumerate(readers):
+                alone = cast(reader, torch.float64)(
                     x[i : i + 1].double(), torch.from_numpy(t[i : i + 1])
                 )
                 theirs = reading.used(Readings(*alone))
@@ -83,10 +90,6 @@ def _agrees(
         for network in networks:
             cast(network, torch.float32)
     return True
-
-
-def _named(network: nn.Module, name: str) -> Tensor:
-    return network.get_parameter(name.removeprefix("network.")).detach()
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

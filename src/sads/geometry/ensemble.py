@@ -10,6 +10,7 @@ import copy
 import math
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,9 @@ class DrawnEnsemble:
     def __init__(
         self, reader: Reader, distributions: Mapping[str, Distribution], device: torch.device
     ):
-        self.template = reader.eval().requires_grad_(False).to(device)
+        self.template: Reader = reader.eval().requires_grad_(False).to(device)
         self.device = device
-        used = {f"network.{name}": d for name, d in distributions.items()}
+        used = {f"network.{name}": d for name, d in distributions.items()} | {**reader.draws}
         shapes = {name: tuple(p.shape) for name, p in self.template.named_parameters()}
         # Constant parameters are shared by all members: nothing to draw, less to read.
         self.constants = {n: d for n, d in used.items() if isinstance(d, Constant)}
@@ -106,7 +107,6 @@ class DrawnEnsemble:
         """What is read of N fresh networks at (x_i, t_i)."""
         return self.read(self.draw(len(t), rng), x, t, dtype)
 
-    @torch.inference_mode()
     def read(
         self,
         stacked: Mapping[str, Tensor],
@@ -123,7 +123,7 @@ class DrawnEnsemble:
 
         own = {n: p.to(self.device, dtype) for n, p in stacked.items()}
         steps = torch.from_numpy(t).to(self.device)
-        with _PlainAttention():
+        with _without_graph(self.template), _PlainAttention():
             return Readings(*vmap(one)(own, x.to(self.device, dtype), steps))
 
 
@@ -153,7 +153,6 @@ class BuiltEnsemble:
         """One member; the global random state is as before afterwards."""
         return self.family.member(seed).eval().requires_grad_(False).to(self.device)
 
-    @torch.inference_mode()
     def evaluate(
         self,
         x: Float[Tensor, "N ..."],
@@ -165,9 +164,10 @@ class BuiltEnsemble:
         each = []
         for i, seed in enumerate(rng.integers(2**62, size=len(t))):
             module = self.reader(cast(self.build(int(seed)), dtype))
+            module.renew(rng)
             step = torch.tensor([int(t[i])], device=self.device)
             try:
-                with global_state_kept():
+                with global_state_kept(), _without_graph(module):
                     each.append(module(x[i : i + 1].to(self.device, dtype), step))
             except SadsError:
                 raise
@@ -178,6 +178,11 @@ class BuiltEnsemble:
                     f"{self.family.name} failed at timestep {int(t[i])}: {brief(error)}"
                 ) from error
         return Readings(*(torch.cat(parts) for parts in zip(*each, strict=True)))
+
+
+def _without_graph(reader: Reader) -> AbstractContextManager[object]:
+    """No graph is kept; forward derivatives do not go together with inference mode."""
+    return torch.no_grad() if reader.differentiates else torch.inference_mode()
 
 
 def _chunk(size: int, largest: int) -> int:

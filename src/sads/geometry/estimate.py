@@ -10,7 +10,7 @@ from ..devices import memory_errors_explained
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
-from .estimators import estimator_named
+from .estimators import estimator_of
 from .goal import Goal
 from .plan import Plan
 from .result import Geometry
@@ -23,9 +23,11 @@ class Options(TypedDict, total=False):
 
     Attributes:
         networks: stop after so many networks.
-        tolerance: stop at this whitened error (0.02 unless `networks` is given).
+        tolerance: stop at this whitened error (0.02, for tangents 0.05, unless `networks` is
+            given).
         probe: where to look; x = 0 by default.
-        estimator: `integrated` (default) or `naive`.
+        of: `outputs` (default) for G, `tangent` for the tangent kernel K.
+        estimator: `integrated` (default) or `naive`, for outputs.
         weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
         timesteps: only those from the first up to, but not including, the second.
         seed: of all random draws, 0 by default.
@@ -40,7 +42,8 @@ class Options(TypedDict, total=False):
     networks: int | None
     tolerance: float | None
     probe: Probe
-    estimator: str
+    of: str
+    estimator: str | None
     weighting: str
     timesteps: tuple[int, int] | None
     seed: int
@@ -89,7 +92,7 @@ def _memory_explained(family: ScoreFamily) -> AbstractContextManager[None]:
 
 
 def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, Source]:
-    estimator = estimator_named(options.get("estimator", "integrated"))
+    estimator = estimator_of(options.get("of", "outputs"), options.get("estimator"))
     goal = Goal.of(options.get("networks"), options.get("tolerance"), estimator)
     source = prepare(
         family,

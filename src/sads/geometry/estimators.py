@@ -1,4 +1,4 @@
-"""Estimators of one quantity, G = E_t[w_t E[eps eps^T]].
+"""Estimators of G = E_t[w_t E[eps eps^T]], and of the tangent kernel K = E_t[w_t E[J J^T]].
 
 | estimator    | timesteps                          | of each network                          |
 |--------------|------------------------------------|------------------------------------------|
@@ -6,6 +6,8 @@
 | `Integrated` | in proportion to the squared scale | all ranks of its last layer, integrated  |
 |              | from the last layer to the score   | exactly (`inspection.readout`)           |
 | `ClosedForm` | none                               | no network is drawn                      |
+| `Tangent`    | in proportion to the squared scale | some outer products w_t (J w)(J w)^T, of |
+|              | from a prediction to the score     | K instead of G (`inspection.tangents`)   |
 
 `Integrated` averages over the symmetries that the architecture declares and the data do not veto.
 """
@@ -25,6 +27,7 @@ from ..inspection.members import Members
 from ..inspection.reading import DeclaredReading, Reading
 from ..inspection.readout import Sampled, readout_of
 from ..inspection.tail import plain_tail
+from ..inspection.tangents import read_tangents
 from ..networks import ScoreNetwork
 from ..probes import Probe
 from .closed_form import closed_form_factor, has_closed_form
@@ -55,16 +58,22 @@ class Estimator(ABC):
 
     Attributes:
         name: what options and plans call it.
+        of: whose second moment it estimates: of `outputs`, or of the `tangent` of the outputs.
         networks: how many it takes by default; None to go on until the error is small enough.
+        tolerance: the whitened error that is small enough by default.
         stacks: whether parameters are drawn in stacks wherever that is right; otherwise the factory
             makes every network that does not declare how it starts.
         whole: whether the whole of G is accumulated, whatever the last layer is.
+        silent: whether networks that output zero may be studied as they are.
     """
 
     name: ClassVar[str]
+    of: ClassVar[str] = "outputs"
     networks: ClassVar[int | None] = None
+    tolerance: ClassVar[float] = 0.02
     stacks: ClassVar[bool] = True
     whole: ClassVar[bool] = False
+    silent: ClassVar[bool] = False
 
     def require_size(self, shape: tuple[int, ...]) -> None:
         """Refuse, before any network is made, a shape whose factor cannot fit.
@@ -162,16 +171,40 @@ class ClosedForm(Estimator):
         )
 
 
-#: What can be asked for by name; a closed form is used wherever one is known.
-ESTIMATORS: dict[str, Estimator] = {e.name: e for e in (Integrated(), Naive())}
+class Tangent(Estimator):
+    """Products of Jacobians with random directions, for the tangent kernel (`tangents`)."""
+
+    name = "tangent"
+    of = "tangent"
+    tolerance = 0.05
+    whole = True
+    silent = True
+
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        return read_tangents(study.members, study.probe, study.law.products, rng)
 
 
-def estimator_named(name: str) -> Estimator:
-    """The estimator of a name.
+#: What can be asked for, by quantity and name; a closed form is used wherever one is known. The
+#: first of each quantity is the default.
+ESTIMATORS: dict[str, dict[str, Estimator]] = {
+    "outputs": {e.name: e for e in (Integrated(), Naive())},
+    "tangent": {e.name: e for e in (Tangent(),)},
+}
+
+
+def estimator_of(quantity: str, name: str | None = None) -> Estimator:
+    """The estimator of a name, or the default one, for the geometry of outputs or tangents.
 
     Raises:
         InputError: if there is none.
     """
-    if name not in ESTIMATORS:
-        raise InputError(f"unknown estimator {name!r}: expected one of {', '.join(ESTIMATORS)}")
-    return ESTIMATORS[name]
+    if quantity not in ESTIMATORS:
+        raise InputError(f"a geometry is of {' or '.join(ESTIMATORS)}, got {quantity!r}")
+    known = ESTIMATORS[quantity]
+    if name is None:
+        return next(iter(known.values()))
+    if name not in known:
+        raise InputError(
+            f"unknown estimator {name!r} of {quantity}: expected one of {', '.join(known)}"
+        )
+    return known[name]

@@ -32,7 +32,7 @@ class Goal:
             raise InputError(f"the tolerance is a whitened error between 0 and 1, got {tolerance}")
         if networks is None and tolerance is None:
             networks = estimator.networks
-            return cls(networks, None if networks else DEFAULT_TOLERANCE)
+            return cls(networks, None if networks else estimator.tolerance)
         return cls(networks, tolerance)
 
     @property

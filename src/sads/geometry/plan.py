@@ -2,10 +2,17 @@
 
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from ..errors import InputError
 from ..inspection.readout import AnyReadOut
@@ -13,6 +20,7 @@ from ..networks.adapters import Assumptions
 from ..path import Schedule
 from .precision import Precision
 
+OUTPUTS = "outputs"  # what a plan is about that does not say it
 CLOSED_FORM = "closed form"  # the estimator that needs no networks
 
 
@@ -42,6 +50,7 @@ class Plan(BaseModel):
         note: why the last layer is not integrated exactly; empty where it is.
         draws: version of the random draws; those that do not say it are of the first.
         assumptions: what the networks are taken for; None in files that do not say it yet.
+        of: whose second moment it is: of `outputs`, or of the `tangent` of the outputs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -68,6 +77,13 @@ class Plan(BaseModel):
     note: str = ""
     draws: int = 1
     assumptions: Assumptions | None = None
+    of: str = OUTPUTS
+
+    @model_serializer(mode="wrap")
+    def _stored(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As before there were other quantities, where it is one of outputs."""
+        stored = serialise(self)
+        return stored if self.of != OUTPUTS else {k: v for k, v in stored.items() if k != "of"}
 
     @property
     def exact(self) -> bool:
@@ -76,7 +92,7 @@ class Plan(BaseModel):
 
     def differences(self, other: "Plan") -> list[str]:
         """What keeps this plan from continuing another one, as `name: theirs, ours`."""
-        own, theirs = self.model_dump(), other.model_dump()
+        own, theirs = dict(self), dict(other)
         # Taken from the plan that is continued; `estimate` refuses to mix versions of the draws.
         same = {"batch", "precision", "versions", "draws", "assumptions"}
         return [

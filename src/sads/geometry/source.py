@@ -121,6 +121,7 @@ def prepare(
         zero_output,
         span,
         before_running=lambda network: estimator.require_memory(network, probe),
+        silent=estimator.silent,
     )
     study = Study(checked, probe, law)
     estimator = estimator.settled(study)
@@ -153,6 +154,7 @@ def prepare(
         note=reading.note,
         draws=DRAWS,
         assumptions=checked.assumptions,
+        of=estimator.of,
     )
     return Source(plan, family, probe, ensemble, estimator.proposal(law, reading), reading, exact)
 

@@ -5,12 +5,15 @@ before its last layer; or, of other people's networks, also what tells the scale
 run under `vmap`.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..networks.initialisation import Distribution
 from .tracing import features, in_place_of, read
 
 
@@ -29,11 +32,26 @@ class Readings(NamedTuple):
 
 
 class Reader(nn.Module):
-    """A network and what is read of it."""
+    """A network and what is read of it.
+
+    Attributes:
+        draws: distributions of parameters of the reader's own, which are drawn for every network.
+        differentiates: whether it takes derivatives.
+    """
+
+    draws: Mapping[str, Distribution] = {}
+    differentiates = False
 
     def __init__(self, network: nn.Module):
         super().__init__()
         self.network = network
+
+    @torch.no_grad()
+    def renew(self, rng: np.random.Generator) -> None:
+        """Draw the reader's own parameters."""
+        for name, distribution in self.draws.items():
+            own = self.get_parameter(name)
+            own.copy_(distribution.draw(tuple(own.shape), rng))
 
     def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, ...]:
         """The parts of `Readings` at inputs x (N, *shape) and timesteps t (N,)."""

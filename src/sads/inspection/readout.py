@@ -236,7 +236,18 @@ class Sampled(ReadOut):
         return flat.T @ flat
 
 
-AnyReadOut = Convolution | TokenWise | DenseLayer | RandomLayers | Sampled
+@dataclass(frozen=True)
+class JacobianProducts(ReadOut):
+    """Products J w of each network's Jacobian with several Gaussian w."""
+
+    kind: Literal["tangent"] = field(default="tangent", kw_only=True)
+
+    def _raw(self, h: Float[Tensor, "N r ..."]) -> Float[Tensor, "D D"]:
+        flat = h.flatten(2).flatten(0, 1)
+        return flat.T @ flat / self.width
+
+
+AnyReadOut = Convolution | TokenWise | DenseLayer | RandomLayers | Sampled | JacobianProducts
 
 
 def sum_over_offsets(

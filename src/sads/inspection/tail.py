@@ -83,6 +83,20 @@ def converted_tail(
     return plain_tail(proposal, float(weights @ proposal))
 
 
+def parametric_tail(
+    network: nn.Module, family: ScoreFamily, weights: Float[np.ndarray, " T"]
+) -> Tail:
+    """The tail of derivatives by the parameters, to which constant parts add nothing.
+
+    Args:
+        network: a member.
+        family: its family.
+        weights: probability times weight of each timestep.
+    """
+    proposal = _conversion(network, family)[1] ** 2
+    return plain_tail(proposal, float(weights @ proposal))
+
+
 def plain_tail(proposal: Float[np.ndarray, " T"], total: float) -> Tail:
     """The tail of outputs that are read as they are."""
     return Tail(np.ones_like(proposal), np.zeros_like(proposal), proposal, total)
