@@ -90,8 +90,8 @@ def estimate_geometry(
         shape: shape of one sample.
         probe: `"zero"`, `"gaussian:STD"`, `"point:FILE"`, `"forward:DATA"` or a probe.
         prediction: as in `network`.
-        **options: `networks`, `tolerance`, `estimator`, `weighting`, `timesteps`, `seed`, `out`,
-            `device`, `zero_output`, `on_progress`; see `sads.geometry.Options`.
+        **options: `networks`, `tolerance`, `of`, `estimator`, `weighting`, `timesteps`, `seed`,
+            `out`, `device`, `zero_output`, `on_progress`; see `sads.geometry.Options`.
     """
     family = network(source, shape=shape, prediction=prediction)
     return _geometry.estimate_geometry(family, probe=_probe(probe, family), **options)

@@ -26,7 +26,16 @@ class Level:
 
     @classmethod
     def of(cls, a: Geometry, b: Geometry) -> "Level":
-        """The finest level that both geometries have."""
+        """The finest level that both geometries have.
+
+        Raises:
+            InputError: if they are of other shapes, or one is a tangent kernel and one is not.
+        """
+        if a.plan.of != b.plan.of:
+            raise InputError(
+                f"the first is a geometry of {a.plan.of} and the second one of {b.plan.of}, which "
+                "are two quantities: compare two of one kind"
+            )
         if a.shape != b.shape:
             first, second = ("x".join(map(str, g.shape)) for g in (a, b))
             raise InputError(

@@ -1,5 +1,6 @@
 """What an estimate estimates: everything that decides its value, and so its identity."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -10,7 +11,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     model_serializer,
 )
 
@@ -80,8 +80,8 @@ class Plan(BaseModel):
     of: str = OUTPUTS
 
     @model_serializer(mode="wrap")
-    def _stored(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As before there were other quantities, where it is one of outputs."""
+    def _stored(self, serialise: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """A plan of outputs is stored as it was before there were others."""
         stored = serialise(self)
         return stored if self.of != OUTPUTS else {k: v for k, v in stored.items() if k != "of"}
 

@@ -14,6 +14,7 @@ def provenance(plan: Plan) -> dict[str, Any]:
         "assumptions": None if plan.assumptions is None else asdict(plan.assumptions),
         "shape": list(plan.shape),
         "probe": plan.probe,
+        "of": plan.of,
         "estimator": plan.estimator,
         "weighting": plan.weighting,
         "timesteps": list(plan.timesteps),
@@ -94,4 +95,5 @@ def redrawn(plan: Plan) -> list[str]:
 
 def sampled_from(plan: Plan) -> str:
     """What is sampled where the last layer is not integrated exactly."""
-    return "random last layers" if plan.readout.kind == "random" else "plain outputs"
+    kinds = {"random": "random last layers", "tangent": "products of Jacobians"}
+    return kinds.get(plan.readout.kind, "plain outputs")

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..directions import Spectrum, headline
+from .plan import Plan
 from .planned import provenance, redrawn, sampled_from, taken_as
 from .result import Geometry
 
@@ -72,7 +73,7 @@ def sentences(geometry: Geometry) -> list[str]:
         missing = "no network has shown yet" if spectrum.unseen else "it cannot produce at all"
         ratio = values[0] / smallest if smallest > 0 else float("inf")
         said.append(
-            f"Largest eigenvalue {values[0]:.4g} (modelled worst), smallest {smallest:.4g}"
+            f"Largest eigenvalue {values[0]:.4g}{_meaning(plan)}, smallest {smallest:.4g}"
             f"{f' and {null} directions that {missing}' if null else ''}: "
             f"a ratio of {ratio:.3g}."
         )
@@ -81,6 +82,10 @@ def sentences(geometry: Geometry) -> list[str]:
     if vetoed:
         said.append(f"The networks contradict the declared symmetry {', '.join(vetoed)}: not used.")
     return said
+
+
+def _meaning(plan: Plan) -> str:
+    return " (modelled worst)" if plan.of == "outputs" else " (moved most by a training step)"
 
 
 def known(spectrum: Spectrum) -> str:

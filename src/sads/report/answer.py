@@ -17,6 +17,11 @@ from .reproduce import geometry_command
 
 TENTH = 0.1
 COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
+#: What large and small eigenvalues mean, of the geometry of outputs and of the tangent kernel.
+SAID = {
+    "outputs": ("is predicted to model", "worst", "best"),
+    "tangent": ("is moved by the first training steps along", "most", "least"),
+}
 MOST_LOOKED_AT = 64  # eigenvectors of each end whose frequency is taken
 
 
@@ -66,7 +71,9 @@ def predicted(geometry: Geometry) -> str:
     values = spectrum.eigenvalues
     ratio = float(values[0] / values[len(values) - null - 1])
     fall = f"{ratio:,.0f}" if ratio < 1e6 else f"{ratio:.1g}"
-    text = f"{_preference(spectrum, name)}; eigenvalues fall by a factor of {fall}."
+    text = (
+        f"{_preference(spectrum, name, geometry.plan.of)}; eigenvalues fall by a factor of {fall}."
+    )
     if null and spectrum.unseen:
         text += f" Too few networks were drawn to see {null:,} of {len(values):,} directions."
     elif null:
@@ -74,16 +81,17 @@ def predicted(geometry: Geometry) -> str:
     return text
 
 
-def _preference(spectrum: Spectrum, name: str) -> str:
+def _preference(spectrum: Spectrum, name: str, of: str) -> str:
     """Which end of the spectrum is coarse and which is fine."""
+    does, most, least = SAID[of]
     worst, best = frequency(spectrum, worst=True), frequency(spectrum, worst=False)
     if worst is None or best is None:
-        return f"{name} is predicted to model directions of large eigenvalue worst"
+        return f"{name} {does} directions of large eigenvalue {most}"
     numbers = f"mean frequency {worst:.2g} and {best:.2g} times white noise's"
     coarse, fine = _pattern(worst), _pattern(best)
     if coarse == fine:
         return f"{name} prefers no scale: its worst and its best directions are {fine} ({numbers})"
-    return f"{name} is predicted to model {coarse} worst and {fine} best ({numbers})"
+    return f"{name} {does} {coarse} {most} and {fine} {least} ({numbers})"
 
 
 def _pattern(relative: float) -> str:
