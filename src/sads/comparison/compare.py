@@ -127,7 +127,7 @@ def _usable_error(geometry: Geometry) -> float:
 
 
 def _flipped(whitened: WhitenedDifference, ratios: LogRatios, level: float) -> _Answers:
-    """By sign flips."""
+    """What flipping the signs of folds says."""
     grams = np.stack([whitened.relative.whole, whitened.relative.shape])
     whole, shape = quadratic(grams).T[:, :, None]
     rotation = quadratic(whitened.relative.rotation)
@@ -170,7 +170,7 @@ def _agreeing(
 
 
 def _exact(whitened: WhitenedDifference, ratios: LogRatios) -> _Answers:
-    """Of two closed forms: 0 where they differ by more than rounding, 1 elsewhere."""
+    """What two closed forms say: a p-value is 0 where they differ by more than rounding, else 1."""
     # The rounding error of the largest eigenvalue, whitened by each band's smallest.
     allowed = ROUNDING * whitened.eigenvalues.max() / whitened.eigenvalues[whitened.edges[1:] - 1]
     rotation = np.sqrt(whitened.relative.rotation[:, 0, 0] / whitened.width) <= allowed

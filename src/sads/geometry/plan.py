@@ -126,7 +126,7 @@ class TimestepLaw:
 
     @classmethod
     def of(cls, schedule: Schedule, timesteps: tuple[int, int], weighting: str) -> "TimestepLaw":
-        """That of definition 2: uniform on a range."""
+        """The law of definition 2, uniform on a range of timesteps."""
         first, end = timesteps
         probabilities = np.zeros(schedule.steps)
         probabilities[first:end] = 1 / (end - first)
@@ -139,7 +139,7 @@ class TimestepLaw:
 
     @property
     def mean_weight(self) -> float:
-        """C = E_t[w_t]."""
+        """The mean weight c = E_t[w_t]."""
         return float(self.probabilities @ self.weights)
 
     def drawn_by(self, energy: Float[np.ndarray, " T"], total: float) -> "TimestepLaw":

@@ -146,7 +146,7 @@ def settled(source: Source, goal: Goal) -> Source:
 
 
 def _start(source: Source, goal: Goal) -> tuple[Source, State]:
-    """A fresh run."""
+    """The beginning of a fresh run."""
     source = settled(source, goal)
     plan = source.plan
     next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)

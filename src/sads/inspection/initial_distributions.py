@@ -104,7 +104,7 @@ class Recorder(DispatchMode):
 
 
 def unseen() -> AbstractContextManager[object]:
-    """Inside, no operation is recorded."""
+    """While this context lasts, no operation is recorded."""
     return _disable_current_modes()
 
 

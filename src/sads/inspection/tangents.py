@@ -9,7 +9,6 @@ each network: they share its forward pass, and of wide networks J J^T hardly dif
 next, so that it is the w whose noise counts.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from ..errors import NetworkError
-from ..networks.initialisation import Distribution, Normal
+from ..networks.initialisation import Normal
 from ..probes import Probe
 from .jacobian_products import WAYS, Way, choose_way, moving_parameters, product
 from .members import Members
@@ -46,15 +45,13 @@ class Tangents(Reader):
 
     def __init__(self, network: nn.Module, moving: tuple[str, ...], way: Way):
         super().__init__(network)
-        self.moving, self.way = moving, way
+        self.moving = moving
+        self.way: Way = way
+        self.draws = {f"along.{i}": Normal(1.0) for i in range(len(moving))}
         shapes = [_real(network.get_parameter(name).detach()) for name in moving]
         self.along = nn.ParameterList(
             nn.Parameter(torch.zeros(PRODUCTS, *p.shape).to(p), requires_grad=False) for p in shapes
         )
-
-    @property
-    def draws(self) -> Mapping[str, Distribution]:
-        return {f"along.{i}": Normal(1.0) for i in range(len(self.moving))}
 
     def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor]:
         parameters = {name: attrgetter(name)(self.network) for name in self.moving}

@@ -1,4 +1,4 @@
-"""Two geometries at one level: the finest structure and the symmetries that both have.
+"""What two geometries have in common: the finest structure and the symmetries of both.
 
 Equal structures are compared by their factors. A multiple of the identity has every structure and
 symmetry, so an isotropic geometry takes the other's. Other pairs are written out as D x D matrices.
@@ -18,15 +18,15 @@ LARGEST_DENSE = 4096  # 12 folds of this size are 1.6 GB
 
 
 @dataclass(frozen=True)
-class Level:
+class CommonStructure:
     """Where two geometries can be compared: a structure, and symmetries of both."""
 
     structure: Structure
     symmetries: tuple[str, ...]
 
     @classmethod
-    def of(cls, a: Geometry, b: Geometry) -> "Level":
-        """The finest level that both geometries have.
+    def of(cls, a: Geometry, b: Geometry) -> "CommonStructure":
+        """The finest structure that both geometries have.
 
         Raises:
             InputError: if they are of other shapes, or one is a tangent kernel and one is not.
@@ -58,7 +58,7 @@ class Level:
         return cls(Dense(a.shape), common)
 
     def fold(self, geometry: Geometry, k: int) -> Float[np.ndarray, "n n"]:
-        """Fold k of a geometry at this level; a closed form has the same in all."""
+        """Fold k of a geometry in this structure; a closed form has the same in all."""
         own = geometry.structure
         which = np.array([0 if geometry.exact else k])
         factor = average(geometry.part(which), own, geometry.symmetries)
