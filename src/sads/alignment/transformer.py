@@ -1,17 +1,28 @@
 """A rotation for scikit-learn pipelines."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..geometry import Geometry
 from .making import make_rotation
 from .rotation import Rotation
 
+if TYPE_CHECKING:  # scikit-learn has no types
 
-class RotationTransformer(TransformerMixin, BaseEstimator):
+    class _Transformer:
+        def fit_transform(self, X: np.ndarray, y: object = None) -> np.ndarray: ...  # noqa: N803
+else:
+    from sklearn.base import BaseEstimator, TransformerMixin
+
+    class _Transformer(TransformerMixin, BaseEstimator):
+        """What scikit-learn wants of a step of its pipelines."""
+
+
+class RotationTransformer(_Transformer):
     """Learns a rotation of flattened samples with respect to a geometry.
 
     Args:

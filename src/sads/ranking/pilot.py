@@ -55,6 +55,10 @@ class PilotProtocol:
         learning_rate: of Adam.
         points: noisy samples in each stratum of timesteps at which errors are measured.
         seed: the first of the seeds.
+
+    >>> import sads
+    >>> sads.PilotProtocol(steps=100).seeds
+    4
     """
 
     steps: int = 40

@@ -75,6 +75,12 @@ class Ranking:
         share: that, as a share of training all of them as often for as long as is usual for them.
         seconds: spent in training.
         entries: the architectures.
+
+    >>> import sads
+    >>> short = sads.PilotProtocol(steps=4, seeds=2, points=5)
+    >>> ranking = sads.rank(["mlp,width=8", "cnn,width=8"], "digits", shape="1x8x8", pilot=short)
+    >>> sorted(entry.network for entry in ranking.entries)
+    ['cnn,width=8', 'mlp,width=8']
     """
 
     data: str
