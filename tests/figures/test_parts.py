@@ -252,7 +252,7 @@ def test_figure_6_runs_the_trials_of_the_example():
         assert setup.shape is None
     parts = {part.setup.network: part.places for part in SCALES["laptop"].values()}
     for grid in example.grid:
-        (name,) = grid.networks
-        for kind, places in parts[str(name)].items():
+        (name,) = map(str, grid.networks)
+        for kind, places in parts[name].items():
             found = getattr(grid, kind)
             assert found == (places if places == "all" else tuple(places))

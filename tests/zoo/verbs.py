@@ -299,8 +299,8 @@ class EveryVerb:
     def test_distance(self, case: Case) -> None:
         samples = Dataset(case.samples, "samples")
         apart, same = (sads.distance(samples, other) for other in (case.data, samples))
-        assert math.isfinite(apart["sw2"])
-        assert apart["sw2"] > same["sw2"] == pytest.approx(0, abs=1e-6)
+        assert math.isfinite(apart.sw2)
+        assert apart.sw2 > same.sw2 == pytest.approx(0, abs=1e-6)
 
 
 def _trace_error(geometry: Geometry) -> float:
