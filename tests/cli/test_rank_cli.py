@@ -60,7 +60,7 @@ def test_bad_pilots(sads, options, said):
     ("arguments", "said"),
     [
         (("mlp",), "at least two"),
-        (("mlp", "iddpm-mnist"), "give one shape for all"),
+        (("mlp", "iddpm-mnist"), "choose one shape"),
         (("mlp", "mlp"), "two networks are called mlp"),
         (("mlp", "nonsense"), "unknown network"),
     ],

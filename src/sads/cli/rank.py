@@ -33,7 +33,7 @@ def rank(
 
     Args:
         networks: two or more, as `sads geometry` takes them, of one shape.
-        data: in the data grammar, see `sads data --help`; trained on its training split, measured
+        data: the data, as `sads data --help` describes it; trained on its training split, measured
             on its held-out split.
         shape: shape of one sample, CxHxW, for all networks; presets have their own.
         pilot: train for a short time, even if a zero-cost score has passed its validation.

@@ -89,13 +89,19 @@ def _before(name: str) -> list[str]:
     rows = [row for row in measured_validity() if row.score == name]
     if not rows:
         return ["How often orders by this criterion are right has not been measured."]
-    return [
+    lines = [
         f"Before: over {row.architectures} small networks trained on {row.dataset}, Spearman's "
         f"correlation of this order with that of the samples' distance to held-out data was "
         f"{row.spearman:+.2f} (95 % {row.interval[0]:+.2f} to {row.interval[1]:+.2f}, p = "
         f"{row.p_value:.2g}; positive is right)."
         for row in rows
     ]
+    if not all(row.right for row in rows):
+        lines.append(
+            "So it has not been shown that this order tells which network does better in the end: "
+            "read it as who is ahead after these steps."
+        )
+    return lines
 
 
 def validity_sentences() -> list[str]:

@@ -57,8 +57,8 @@ class PilotProtocol:
         seed: the first of the seeds.
 
     >>> import sads
-    >>> sads.PilotProtocol(steps=100).seeds
-    4
+    >>> sads.PilotProtocol(steps=80).by
+    'constant'
     """
 
     steps: int = 40

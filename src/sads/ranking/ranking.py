@@ -79,8 +79,8 @@ class Ranking:
     >>> import sads
     >>> short = sads.PilotProtocol(steps=4, seeds=2, points=5)
     >>> ranking = sads.rank(["mlp,width=8", "cnn,width=8"], "digits", shape="1x8x8", pilot=short)
-    >>> sorted(entry.network for entry in ranking.entries)
-    ['cnn,width=8', 'mlp,width=8']
+    >>> ranking.entries[0].value <= ranking.entries[1].value
+    True
     """
 
     data: str
@@ -95,6 +95,13 @@ class Ranking:
     seconds: float
     entries: tuple[Entry, ...]
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each architecture; needs pandas."""
+        return as_frame(
+            {f.name: getattr(entry, f.name) for f in fields(entry) if f.name != "assumptions"}
+            for entry in self.entries
+        )
+
     @property
     def ties(self) -> tuple[tuple[str, ...], ...]:
         """Runs of neighbours that are not told apart."""
@@ -104,11 +111,6 @@ class Ranking:
             if entry.before_next is not None and entry.before_next >= self.level:
                 groups.append([])
         return tuple(tuple(group) for group in groups if len(group) > 1)
-
-    def to_frame(self) -> "pandas.DataFrame":
-        """A table with a row for each architecture; needs pandas."""
-        names = [own.name for own in fields(Entry) if own.name != "assumptions"]
-        return as_frame({name: getattr(entry, name) for name in names} for entry in self.entries)
 
 
 def rank_families(
@@ -168,7 +170,7 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
         if family.shape != first.shape:
             a, b = ("x".join(map(str, f.shape)) for f in (first, family))
             raise InputError(
-                f"{first.name} takes samples of {a}, {family.name} of {b}: give one shape for all"
+                f"{first.name} takes samples of {a}, {family.name} of {b}: choose one shape for all"
             )
         if family.schedule != first.schedule:
             raise InputError(
