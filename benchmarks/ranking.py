@@ -49,7 +49,7 @@ from sads.geometry import Geometry, Zero, estimate_geometry
 from sads.ranking import rank_families
 from sads.ranking.validity import FILE as VALIDITY_FILE
 from sads.ranking.validity import Validity
-from sads.specs import parse_dataset, parse_network
+from sads.specs.sources import as_dataset, as_family
 from sads.storage.files import atomic_write, write_bytes
 
 SHAPE = (1, 8, 8)
@@ -102,13 +102,13 @@ class Pair:
 
 def datasets(mnist: Path | None) -> list[Pair]:
     """Digits, and MNIST at the same size; without its files, a sphere in three directions."""
-    found = [Pair("digits", *(parse_dataset("digits", split=s) for s in ("train", "held-out")))]
+    found = [Pair("digits", *(as_dataset("digits", split=s) for s in ("train", "held-out")))]
     if mnist is None:
         text = "sphere:dct:0,9,27,count=2000"
-        both = (parse_dataset(text, shape=SHAPE, split=s) for s in ("train", "held-out"))
+        both = (as_dataset(text, shape=SHAPE, split=s) for s in ("train", "held-out"))
         return [*found, Pair("sphere", *both)]
     counts = {"train": 10_000, "held-out": 2_000}
-    both = (parse_dataset(f"mnist:{mnist},count={n},split={split}") for split, n in counts.items())
+    both = (as_dataset(f"mnist:{mnist},count={n},split={split}") for split, n in counts.items())
     return [*found, Pair("mnist-8", *map(shrunk, both))]
 
 
@@ -122,7 +122,7 @@ def shrunk(data: Dataset) -> Dataset:
 def run(pair: Pair, name: str, seed: int) -> Trial:
     """Train, sample and measure."""
     started = time.perf_counter()
-    family = parse_network(name, shape=SHAPE)
+    family = as_family(name, shape=SHAPE)
     settings = Settings(iterations=ITERATIONS, batch_size=BATCH, learning_rate=RATE, seed=seed)
     trained = train(family, torch.from_numpy(pair.train.samples), settings)
     chunks = sample_chunks(trained.network, SHAPE, SAMPLES, family.schedule, steps=STEPS, seed=seed)
@@ -222,7 +222,7 @@ def complete(pair: Pair, trials: list[Trial]) -> list[Trial]:
 def score_all(pair: Pair, trials: list[Trial]) -> list[Scores]:
     """Scores of the pool on one dataset, beside its outcomes."""
     trials = complete(pair, trials)
-    families = [parse_network(name, shape=SHAPE) for name in POOL]
+    families = [as_family(name, shape=SHAPE) for name in POOL]
     ranking = rank_families(families, pair.train, probe=Zero())
     rows = []
     for entry in ranking.entries:

@@ -1,7 +1,8 @@
 """Held-out SW2 of models trained on rotated digits, by rotation and rank.
 
     python benchmarks/rotations.py run [--mnist DIR] [--workers 2]   trains what is not in the table
-    python benchmarks/rotations.py report                            means, errors, differences
+    python benchmarks/rotations.py report                            means, errors, differences;
+                                              what `sads rotate` and `sads report` say of them
     python benchmarks/rotations.py draw                              SW2 against rank, and samples
 
 Every training of a seed has the same initial network, data order and noise; only the rotation
@@ -13,6 +14,7 @@ import argparse
 import csv
 import io
 import itertools
+import json
 import multiprocessing
 import statistics
 import tempfile
@@ -48,6 +50,13 @@ ROTATIONS: list[tuple[str, int | None]] = [
 ]
 FULL = 4
 SHAPES = {"digits": (1, 8, 8), "mnist": (1, 16, 16)}
+TOLD = {"digits": "8x8 digits", "mnist": "16x16 MNIST"}  # what commands say, of these rotations:
+TOLD_ROTATIONS: list[tuple[str, int | None]] = [
+    ("identity", None),
+    ("min", None),
+    ("random", None),
+    ("min", 1),
+]
 
 
 def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) -> list[dict]:
@@ -57,15 +66,14 @@ def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) ->
 
     from sads import api, load_geometry
     from sads.alignment import align
-    from sads.diffusion import stored_rotation
     from sads.distances import sliced_wasserstein
-    from sads.specs import parse_dataset
+    from sads.specs.sources import as_dataset
 
     torch.set_num_threads(1)
     geometry = load_geometry(WORK / f"geometry-{data}")
     family = api.network("iddpm-16", shape=SHAPES[data])
-    held_out = parse_dataset(source, split="held-out").samples
-    training = parse_dataset(source, split="train")
+    held_out = as_dataset(source, split="held-out").samples
+    training = as_dataset(source, split="train")
     target = held_out.reshape(len(held_out), -1)
     rows = []
     with tempfile.TemporaryDirectory() as directory:
@@ -81,10 +89,9 @@ def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) ->
                 out=directory,
                 **PROTOCOL,
             )
-            drawn = api.sample(directory, SAMPLES, steps=STEPS, seed=seed, source=family)
-            x = torch.cat(list(drawn)).flatten(1).numpy()
+            x = api.sample(found, SAMPLES, steps=STEPS, seed=seed).reshape(SAMPLES, -1)
             distance = sliced_wasserstein(x, target, generator=0)
-            turn = stored_rotation(Path(directory))
+            turn = found.rotation
             z = turn(torch.from_numpy(training.samples)).numpy() if turn else training.samples
             aligned = align(geometry, np.asarray(z))
             keep = WORK / "samples" / f"{data}-{rotation}-{rank or 'all'}-{seed}-{budget}.npy"
@@ -161,8 +168,12 @@ def run(mnist: str | None, workers: int) -> None:
 
 
 def report() -> None:
-    """Means, standard errors and paired differences, as Markdown."""
+    """Means, standard errors and paired differences, as Markdown; and what commands say."""
+    from sads.alignment.measured_rotations import FILE
+    from sads.storage.files import atomic_write, write_bytes
+
     rows = read_table()
+    atomic_write(FILE, write_bytes(f"{json.dumps(told(rows), indent=1)}\n".encode()))
     for data, steps in sorted({(r["data"], int(r["steps"])) for r in rows}):
         part = [r for r in rows if r["data"] == data and int(r["steps"]) == steps]
         groups: dict[tuple[str, str], dict[str, float]] = {}
@@ -183,6 +194,26 @@ def report() -> None:
                 f"| {name[0]} | {name[1] or 'all'} | {len(values)} | "
                 f"{mean_error(list(values.values()))} | {' | '.join(gaps)} |"
             )
+
+
+def told(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The rows of `sads.alignment.measured_rotations`."""
+    kinds = [(d, r, k, s) for d in TOLD for r, k in TOLD_ROTATIONS for s in BUDGETS[d]]
+    return [
+        {
+            "data": TOLD[data],
+            "rotation": rotation,
+            "rank": rank,
+            "steps": steps,
+            "sw2": [
+                float(row["sw2"])
+                for row in sorted(rows, key=_order)
+                if (row["data"], row["rotation"]) == (data, rotation)
+                and (row["rank"], int(row["steps"])) == (str(rank or ""), steps)
+            ],
+        }
+        for data, rotation, rank, steps in kinds
+    ]
 
 
 def mean_error(values: list[float]) -> str:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from sads.diffusion import Settings, Step, compiled, sample_chunks, train
 from sads.distances import sliced_wasserstein
 from sads.networks import preset_family
-from sads.specs import parse_dataset
+from sads.specs.sources import as_dataset
 
 NAME = "iddpm-16"
 ROUNDS = 3
@@ -86,8 +86,8 @@ def sampling(batch: int, steps: int, fast: bool) -> tuple[float, float]:
 def metrics() -> list[dict]:
     """SW2 and MSW2 of small trainings on rank-one data, the same but for compile or bfloat16."""
     family = preset_family(NAME)
-    data = parse_dataset("rank-one:dct:0", shape=family.shape, split="train").samples
-    held_out = parse_dataset("rank-one:dct:0,count=2000", shape=family.shape, split="held-out")
+    data = as_dataset("rank-one:dct:0", shape=family.shape, split="train").samples
+    held_out = as_dataset("rank-one:dct:0,count=2000", shape=family.shape, split="held-out")
     truth = held_out.samples.reshape(2000, -1)
     rows = []
     for seed in range(3):

@@ -5,7 +5,15 @@ from difflib import get_close_matches
 
 
 class SadsError(Exception):
-    """Base of all errors raised on purpose; the command line shows it as one line."""
+    """Base of all errors raised on purpose; the command line shows it as one line.
+
+    >>> import sads
+    >>> try:
+    ...     sads.network("iddpm-61")
+    ... except sads.SadsError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 def brief(error: BaseException) -> str:
@@ -27,12 +35,30 @@ def expected_one_of(name: object, known: Iterable[str]) -> str:
 
 
 class InputError(SadsError, ValueError):
-    """An argument, option or specification that cannot be used."""
+    """An argument, option or specification that cannot be used.
+
+    >>> import sads
+    >>> sads.Schedule("quadratic")
+    Traceback (most recent call last):
+    sads.errors.InputError: unknown schedule 'quadratic': expected one of linear, cosine
+    """
 
 
 class NetworkError(SadsError):
-    """A network whose geometry cannot be computed as asked."""
+    """A network whose geometry cannot be computed as asked.
+
+    >>> import sads
+    >>> sads.ScoreFamily(lambda: 1 / 0, (1,), name="mine").member(0)
+    Traceback (most recent call last):
+    sads.errors.NetworkError: the factory of mine failed: ZeroDivisionError: division by zero
+    """
 
 
 class ArtefactError(SadsError):
-    """A file or directory that cannot be read or written as an artefact of this package."""
+    """A file or directory that cannot be read or written as an artefact of this package.
+
+    >>> import sads
+    >>> sads.load_geometry("nowhere")
+    Traceback (most recent call last):
+    sads.errors.ArtefactError: no geometry in nowhere...
+    """

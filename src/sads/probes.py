@@ -20,7 +20,12 @@ LARGEST_STD = 1e9  # the squares of larger inputs leave float32
 
 @dataclass(frozen=True)
 class Zero:
-    """x = 0, the paper's default."""
+    """x = 0, the paper's default.
+
+    >>> import sads
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=sads.Zero(), networks=24).plan.probe
+    'zero'
+    """
 
     shift_free = True
 
@@ -39,7 +44,13 @@ class Zero:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """x drawn from N(0, std^2 I), afresh for each network."""
+    """x drawn from N(0, std^2 I), afresh for each network.
+
+    >>> import sads
+    >>> probe = sads.Gaussian(1.0)
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=probe, networks=24).plan.probe
+    'gaussian:1'
+    """
 
     std: float = 1.0
     shift_free = True
@@ -67,7 +78,13 @@ class Gaussian:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One fixed x for all networks (appendix F)."""
+    """One fixed x for all networks (appendix F).
+
+    >>> import numpy as np, sads
+    >>> probe = sads.Point(np.ones((1, 4, 4)))
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=probe, networks=24).plan.probe
+    'point:0529cc4686c8de8f'
+    """
 
     x: Float[np.ndarray, "..."]
     shift_free = False
@@ -99,6 +116,11 @@ class Forward:
 
     Args:
         images: shape (M, *shape); each network gets one of them at random.
+
+    >>> import numpy as np, sads
+    >>> probe = sads.Forward(np.ones((2, 1, 4, 4), dtype=np.float32))
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=probe, networks=24).plan.probe
+    'forward:f9ab1546a317ee35'
     """
 
     images: Float[np.ndarray, "M ..."]

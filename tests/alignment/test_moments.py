@@ -63,7 +63,7 @@ def test_leading_eigenpairs():
 
 
 def test_bad_data_is_refused_in_words():
-    with pytest.raises(InputError, match=r"2x3.*geometry has 1x4x4.*--shape 2x3"):
+    with pytest.raises(InputError, match=r"2x3.*geometry has 1x4x4.*a geometry on 2x3"):
         second_moment(np.ones((5, 2, 3)), (1, 4, 4))
     with pytest.raises(InputError, match=r"all 5 samples of data are zero"):
         second_moment(np.zeros((5, 4)), (4,))

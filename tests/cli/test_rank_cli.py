@@ -35,7 +35,7 @@ def test_words_say_how_far_the_score_can_be_trusted(sads):
     ("arguments", "said"),
     [
         (("mlp",), "at least two"),
-        (("mlp", "iddpm-mnist"), "pass one --shape"),
+        (("mlp", "iddpm-mnist"), "choose one shape"),
         (("mlp", "mlp"), "two networks are called mlp"),
         (("mlp", "nonsense"), "unknown network"),
     ],

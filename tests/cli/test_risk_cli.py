@@ -80,7 +80,7 @@ def test_a_network_trained_on_rotated_data_is_judged_in_the_coordinates_of_the_d
 def test_weights_of_a_model_trained_elsewhere(sads, runs, tmp_path, prefix):
     from sads import load_trained
 
-    _, member = load_trained(runs["long"])
+    member = load_trained(runs["long"]).network
     state = {f"{prefix}{name}": value for name, value in member.state_dict().items()}
     save_file(state | {"optimiser.step": torch.ones(1)}, tmp_path / "w.safetensors")
     options = ("--shape", "1x4x4", "--data", RANK_ONE)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import sads.comparison.whitened_difference
 from sads import InputError, compare
-from sads.comparison.words import comparison_sentences
 from sads.geometry import Geometry
 from sads.geometry.precision import Precision
 from sads.inspection.readout import ReadOut
+from sads.presentation.comparison import comparison_sentences
 
 from .synthetic import exact, plan_of, sampled, spread_factor
 

@@ -6,8 +6,9 @@ import pytest
 from sads.directions import FOLDS, Resolution, Structure, exact_spectrum, sampled_spectrum
 from sads.directions.folds import descending_eigh, restrict_folds
 from sads.directions.mixing import Mixing
-from sads.directions.spectrum import headline, percentage
 from sads.directions.symmetry import sectors
+from sads.presentation.directions import headline
+from sads.presentation.numbers import percentage
 
 from .synthetic import Truth, random_basis, wishart_folds
 

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
+from sads.doctor.findings import RESPONSES, padding_only, time_blind, zero_output
+from sads.doctor.findings.saturation import most_saturated
 from sads.doctor.patient import admit
-from sads.doctor.responses import RESPONSES, padding_only, time_blind, zero_output
-from sads.doctor.saturation import most_saturated
 from sads.networks.family import unseeded_member
 from tests.doctor.patients import family
 from tests.zoo import PATTERNS

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
+from sads.doctor.findings import RESPONSES
 from sads.doctor.patient import admit
-from sads.doctor.responses import RESPONSES
 from sads.doctor.steps import FEWEST, MOST, move_on, take_steps
 from sads.networks import ScoreFamily
 from sads.networks.family import unseeded_member

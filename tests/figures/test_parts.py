@@ -225,10 +225,10 @@ def test_pictures_of_bases_are_in_place():
 
 
 def test_spheres_of_a_band_lie_in_it(tmp_path):
-    from sads.specs import parse_dataset
+    from sads.specs.sources import as_dataset
 
     geometry = estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "g")
-    data = parse_dataset(f"sphere:geometry={tmp_path / 'g'}:band=0,count=50,seed=3")
+    data = as_dataset(f"sphere:geometry={tmp_path / 'g'}:band=0,count=50,seed=3")
     band = geometry.spectrum().eigenvectors[:, :4]
     flat = data.samples.reshape(50, -1)
     np.testing.assert_allclose(np.linalg.norm(flat, axis=1), 8.0, rtol=1e-5)

@@ -10,16 +10,18 @@ import torch
 from torch import nn
 
 import sads
-from sads.alignment import load_rotation, rotation_for, save_rotation
+from sads.alignment import load_rotation
 from sads.data import Dataset
 from sads.diffusion import read_training
 from sads.errors import InputError
 from sads.networks import MLP, PRESETS, ScoreFamily, preset_family
 from sads.path import Schedule
 from sads.report.build import build_report
+from sads.specs.rotations import rotation_for
 from sads.sweep import Trial
-from sads.sweep.describe.plan import Planned, check_trials
+from sads.sweep.describe.plan import Planned
 from sads.sweep.describe.protocol import Protocol
+from sads.sweep.execute.check_trials import check_trials
 
 from .zoo import ADM, Conv, Flat, Keyword, Labelled, Preconditioned, Sampled
 
@@ -172,7 +174,7 @@ def test_a_training_takes_a_rotation_made_for_its_network(file, tmp_path, factor
     source = f"{file}:{factory}"
     geometry_of(source, zero_output="last", out=tmp_path / "geometry")
     rotation = sads.rotate(tmp_path / "geometry", "gaussian,count=20", "min")
-    save_rotation(rotation, tmp_path / "rotation")
+    rotation.save(tmp_path / "rotation")
     assert load_rotation(tmp_path / "rotation").origin == rotation.origin
     train(source, rotation=tmp_path / "rotation")
     trial = Trial(

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks.ranking import LOW_IS_BETTER, POOL, spearman
-from sads.ranking.validity import VALIDITY, validity_sentences
+from sads.presentation.ranking import validity_sentences
+from sads.ranking.validity import VALIDITY
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 DATASETS = sorted({v.dataset for v in VALIDITY})

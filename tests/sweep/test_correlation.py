@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sads.errors import InputError
+from sads.presentation.sweep import correlation_fields
 from sads.sweep.correlation import correlate
-from sads.sweep.summary import correlation_fields
 
 
 def rows(table: np.ndarray, width: int = 1, **changes) -> list[dict]:

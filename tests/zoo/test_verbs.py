@@ -13,7 +13,6 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 #: What is missing, by network and verb.
 MISSING = {
-    ("cosines", "test_rotated_training"): "a training replaces the schedule of a family",
     ("cosines", "test_sweep"): "a trial has no noise schedule: its network gets the linear one",
 }
 

@@ -20,7 +20,6 @@ import pytest
 import torch
 
 import sads
-from sads.alignment import save_rotation
 from sads.data import Dataset
 from sads.data.laws import Normal
 from sads.diffusion import Settings, read_training, sample_chunks, stored_rotation, train
@@ -104,8 +103,7 @@ class Case:
 
     @cached_property
     def samples(self) -> np.ndarray:
-        chunks = sads.sample(self.training, 6, steps=4, seed=1)
-        return torch.cat(list(chunks)).numpy()
+        return sads.sample(self.training, 6, steps=4, seed=1)
 
 
 class EveryVerb:
@@ -169,7 +167,7 @@ class EveryVerb:
         found = sads.align(case.geometry, rotation(torch.from_numpy(case.data.samples)).numpy())
         least = sads.align(case.geometry, case.data).alpha_min
         assert found.alpha == pytest.approx(least, rel=1e-4)
-        save_rotation(rotation, case.place / "rotation")
+        rotation.save(case.place / "rotation")
         assert sads.load_rotation(case.place / "rotation").origin == rotation.origin
 
     def test_rotated_training(self, case: Case) -> None:
@@ -185,17 +183,18 @@ class EveryVerb:
         assert torch.equal(rotation.matrix, case.rotation.matrix)
 
     def test_a_trained_network_is_found_again(self, case: Case) -> None:
-        family, network = sads.load_trained(case.training)
-        assert family.fingerprint == case.family.fingerprint
+        trained = sads.load_trained(case.training)
+        assert trained.family.fingerprint == case.family.fingerprint
         before = case.family.member(TRAINING["seed"]).state_dict()
-        after = network.state_dict()
+        after = trained.network.state_dict()
         assert before.keys() == after.keys()
         assert any(not torch.equal(before[name], after[name]) for name in before)
 
     def test_sampling(self, case: Case) -> None:
         """Samples are in the coordinates of the data, those of the network are turned back."""
-        family, network = sads.load_trained(case.training)
-        chunks = sample_chunks(network, family.shape, 6, family.schedule, steps=4, seed=1)
+        trained = sads.load_trained(case.training)
+        family = trained.family
+        chunks = sample_chunks(trained.network, family.shape, 6, family.schedule, steps=4, seed=1)
         turned = case.rotation.inverse(torch.cat(list(chunks))).numpy()
         assert case.samples.shape == (6, *case.family.shape)
         assert np.isfinite(case.samples).all()
@@ -302,8 +301,8 @@ class EveryVerb:
     def test_distance(self, case: Case) -> None:
         samples = Dataset(case.samples, "samples")
         apart, same = (sads.distance(samples, other) for other in (case.data, samples))
-        assert math.isfinite(apart["sw2"])
-        assert apart["sw2"] > same["sw2"] == pytest.approx(0, abs=1e-6)
+        assert math.isfinite(apart.sw2)
+        assert apart.sw2 > same.sw2 == pytest.approx(0, abs=1e-6)
 
 
 def _trace_error(geometry: Geometry) -> float:

@@ -7,7 +7,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..geometry import Geometry
-from .rotation import Rotation, make_rotation
+from .making import make_rotation
+from .rotation import Rotation
 
 
 class RotationTransformer(TransformerMixin, BaseEstimator):
@@ -18,6 +19,12 @@ class RotationTransformer(TransformerMixin, BaseEstimator):
         kind: `min`, `max`, `random` or `identity`.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation.
+
+    >>> import numpy as np, sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> samples = np.random.default_rng(0).standard_normal((50, 16))
+    >>> sads.RotationTransformer(geometry).fit_transform(samples).shape
+    (50, 16)
     """
 
     rotation_: Rotation

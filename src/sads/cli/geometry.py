@@ -3,11 +3,9 @@
 import json as jsonlib
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def geometry(
@@ -24,8 +22,8 @@ def geometry(
     out: Path | None = None,
     device: str = "cpu",
     zero_output: Literal["explain", "last", "all"] = "explain",
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Estimate which directions an untrained architecture will model well.
 
@@ -51,34 +49,33 @@ def geometry(
             and with how much memory, and estimate nothing.
         json: print the result as one JSON object.
     """
-    from .. import api
-    from ..geometry.planned import planned_sentences, planned_summary
-    from ..geometry.summary import sentences, summary
+    from ..geometry import Options, estimate_geometry, planned_geometry
+    from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..specs import parse_timesteps
+    from ..specs.sources import as_family, as_probe
     from .progress import networks_bar
 
-    options = {
-        "shape": shape,
-        "probe": probe,
-        "networks": networks,
-        "tolerance": tolerance,
-        "estimator": estimator,
-        "weighting": weighting,
-        "timesteps": None if timesteps is None else parse_timesteps(timesteps),
-        "seed": seed,
-        "device": device,
-        "zero_output": zero_output,
-    }
-    if dry_run:
-        with networks_bar(network):
-            plan = api.planned_geometry(network, **options)
-        print(jsonlib.dumps(planned_summary(plan)) if json else "\n".join(planned_sentences(plan)))
-        return
     with networks_bar(network) as report:
-        found = api.estimate_geometry(network, **options, out=out, on_progress=report)
-    if json:
-        print(jsonlib.dumps(summary(found)))
-        return
-    print("\n".join(sentences(found)))
-    if out is not None:
+        family = as_family(network, shape=shape)
+        options = Options(
+            probe=as_probe(probe, shape=family.shape),
+            networks=networks,
+            tolerance=tolerance,
+            estimator=estimator,
+            weighting=weighting,
+            timesteps=None if timesteps is None else parse_timesteps(timesteps),
+            seed=seed,
+            device=device,
+            zero_output=zero_output,
+            out=out,
+            on_progress=report,
+        )
+        if dry_run:
+            plan = planned_geometry(family, **options)
+            said = plan_summary(plan) if json else plan_sentences(plan)
+        else:
+            estimate = estimate_geometry(family, **options)
+            said = summary(estimate) if json else sentences(estimate)
+    print(jsonlib.dumps(said) if json else "\n".join(said))
+    if out is not None and not (json or dry_run):
         print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

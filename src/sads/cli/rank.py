@@ -1,11 +1,9 @@
 """`sads rank`: which architecture suits a dataset, before any training."""
 
 import json as jsonlib
-from typing import Annotated
+from typing import Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def rank(
@@ -15,7 +13,8 @@ def rank(
     probe: str = "zero",
     tolerance: float | None = None,
     seed: Seed = 0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    zero_output: Literal["explain", "last", "all"] = "explain",
+    json: Flag = False,
 ) -> None:
     """Order architectures for a dataset by how it lies in their geometries, before any training.
 
@@ -23,28 +22,28 @@ def rank(
 
     Args:
         networks: two or more, as `sads geometry` takes them, of one shape.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         shape: shape of one sample, CxHxW, for all networks; presets have their own.
         probe: where the geometries are looked at, see `sads geometry --help`.
         tolerance: whitened error of each geometry, 0.02 unless given.
         seed: of all random draws.
+        zero_output: what to do about networks that output zero at initialisation, see
+            `sads geometry --help`.
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..ranking.summary import sentences, summary
+    from ..presentation.ranking import sentences, summary
     from .progress import families_bar
 
     with families_bar() as report:
-        found = api.rank(
+        ranking = api.rank(
             networks,
             data,
             shape=shape,
             probe=probe,
             tolerance=tolerance,
             seed=seed,
+            zero_output=zero_output,
             on_progress=report,
         )
-    if json:
-        print(jsonlib.dumps(summary(found)))
-        return
-    print("\n".join(sentences(found)))
+    print(jsonlib.dumps(summary(ranking)) if json else "\n".join(sentences(ranking)))

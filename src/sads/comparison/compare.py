@@ -20,18 +20,23 @@ Folds are compared in pairs, so the two may share draws (equal seeds): pairs sta
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from ..directions import FOLDS
 from ..errors import InputError
+from ..frames import as_frame
 from ..geometry import Geometry
 from ..path import Schedule
 from ..statistics.sign_flips import judged, linear, quadratic, u_statistic
 from .log_ratios import LogRatios, flipped, interval
 from .whitened_difference import NOISELESS, WhitenedDifference
+
+if TYPE_CHECKING:
+    import pandas
 
 ROUNDING = 1e-9  # differences below this fraction of the largest eigenvalue are rounding
 SMALLEST_LEVEL = 4 * 0.5 ** (FOLDS - 1)  # a p-value combines four statistics
@@ -54,6 +59,12 @@ class BandDifference:
         rotation: whitened size, for each direction, of what else differs in these directions.
         rotation_p_value: of there being nothing else, corrected likewise.
         different: whether the band stands out: either p-value is at or below the level.
+
+    >>> import sads
+    >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))
+    >>> band = sads.compare(one, other).bands[0]
+    >>> band.first, band.different
+    (0, True)
     """
 
     first: int
@@ -90,6 +101,12 @@ class Comparison:
         whitened_errors: of the two geometries.
         bands: what stands out where, beside the common factor.
         notes: what else a reader must know, in words.
+
+    >>> import sads
+    >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))
+    >>> comparison = sads.compare(one, other)
+    >>> comparison.scale_low < comparison.scale < comparison.scale_high
+    True
     """
 
     different: bool
@@ -111,6 +128,10 @@ class Comparison:
     whitened_errors: tuple[float, float]
     bands: tuple[BandDifference, ...]
     notes: tuple[str, ...]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each band; needs pandas."""
+        return as_frame(map(asdict, self.bands))
 
 
 @dataclass(frozen=True)
@@ -139,6 +160,11 @@ def compare(
 
     Raises:
         InputError: if the shapes differ, or one has too few networks for error bars.
+
+    >>> import sads
+    >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))
+    >>> sads.compare(one, other).different
+    True
     """
     if not SMALLEST_LEVEL <= level < 1:
         raise InputError(

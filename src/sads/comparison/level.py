@@ -31,7 +31,7 @@ class Level:
             first, second = ("x".join(map(str, g.shape)) for g in (a, b))
             raise InputError(
                 f"only geometries of one shape can be compared: expected {first} as in the first, "
-                f"got {second} (choose it with --shape)"
+                f"got {second}; make both with that shape"
             )
         if b.structure.kind == "isotropic":
             return cls(a.structure, a.symmetries)
@@ -44,7 +44,7 @@ class Level:
             raise InputError(
                 f"structures {a.structure.kind} and {b.structure.kind} share no factor, and can be "
                 f"compared in at most {LARGEST_DENSE} dimensions, got {a.structure.size}: choose a "
-                "smaller --shape"
+                "smaller shape"
             )
         return cls(Structure("dense", a.shape), common)
 

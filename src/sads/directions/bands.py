@@ -40,6 +40,10 @@ class Band:
             others leave over; its indices are known too.
         null: whether these directions are outside the range of the geometry.
         exact: whether the band follows from a closed form or from structure alone.
+
+    >>> import sads
+    >>> sads.Band(first=4, last=7, overlap=0.99, overlap_error=0.001, certified=True).width
+    4
     """
 
     first: int

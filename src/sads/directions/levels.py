@@ -57,6 +57,12 @@ class Resolution:
         eigenvalue_low: limits of its eigenvalue; those of all levels hold at once.
         eigenvalue_high: likewise.
         null: whether this is the null space.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> level = geometry.spectrum().resolution_of(0)
+    >>> bool(level.eigenvalue_low < geometry.spectrum().eigenvalues[0] < level.eigenvalue_high)
+    True
     """
 
     index: int

@@ -70,9 +70,10 @@ class DirectionSet(ABC):
     ) -> Float[np.ndarray, "N k"]:
         """<a, b> in each group, sample by sample."""
         own = self.coefficients(a)
-        return self._summed(own * (own if a is b else self.coefficients(b)))
+        return self.grouped(own * (own if a is b else self.coefficients(b)))
 
-    def _summed(self, values: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N k"]:
+    def grouped(self, values: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N k"]:
+        """Sums over the directions of each group."""
         if len(self.widths) == values.shape[1]:
             return values[:, np.argsort(self.groups)]
         order = np.argsort(self.groups, kind="stable")

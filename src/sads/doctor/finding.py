@@ -1,4 +1,4 @@
-"""One thing that was found about an architecture."""
+"""What the doctor has to say about an architecture."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding.
+    """One thing that the doctor has to say.
 
     Attributes:
         code: its name, the same for all networks.
@@ -17,6 +17,11 @@ class Finding:
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
+
+    >>> import sads
+    >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
+    >>> finding.severity
+    'note'
     """
 
     code: str
@@ -24,3 +29,7 @@ class Finding:
     evidence: str
     meaning: str
     suggestion: str
+
+
+class NotChecked(Exception):  # noqa: N818 - a reason, not an error
+    """Raised by a check that cannot be made; the message says which and why."""

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import NetworkError
+from ..geometry import Geometry
 from ..geometry.checks import check_family
 from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of, zero_layers
 from ..networks import ScoreFamily
@@ -31,7 +32,7 @@ ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4}
 
 @dataclass(frozen=True)
 class Patient:
-    """One architecture, ready to be asked.
+    """One architecture, and two of its networks to be examined.
 
     Attributes:
         family: the architecture; if its output is silent, with the layers to blame redrawn.
@@ -84,8 +85,21 @@ class Patient:
         return self.family.schedule.steps // 2
 
 
+@dataclass(frozen=True)
+class Examined(Patient):
+    """A patient whose geometries are known.
+
+    Attributes:
+        zero: the geometry at x = 0; where the network is silent there, the other one.
+        gaussian: the geometry at Gaussian inputs.
+    """
+
+    zero: Geometry
+    gaussian: Geometry
+
+
 def admit(family: ScoreFamily, seed: int = 0) -> Patient:
-    """Build what the examination needs; a silent network is woken first.
+    """Build what the examination needs; layers that silence the output are redrawn first.
 
     Raises:
         NetworkError: if the family cannot be evaluated at all.
@@ -140,6 +154,6 @@ def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> b
 
 
 def relative(difference: Tensor, scale: Tensor) -> float:
-    """Norm of one tensor over that of another; 0 where both vanish."""
+    """The norm of a difference over the norm of a scale; 0 where both vanish."""
     size = float(scale.norm())
     return float(difference.norm()) / size if size else float(np.sign(float(difference.norm())))

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from ..data import band_directions
 from ..draws import DRAWS
 from ..geometry import load_geometry
+from ..specs import DataSpec
 from ..statistics.means import mean_and_error, mean_interval, paired_differences
 from .data import Data, Request, Rows
 from .style import BLUE, ORANGE, PAGE, sheet
@@ -67,7 +68,7 @@ def data(request: Request) -> Data:
     plan = planned(settings.protocol, settings.seeds, grid)
     rows, pictures = [], {}
     for row in run_parts(request, FOLDER, {"spheres": plan})["spheres"]:
-        band = int(row["data"].rpartition("=")[2])
+        band = int(DataSpec.parse(row["data"]).band or 0)
         place = next(place for place in PLACES if bands[place] == band)
         # The directions of older draws are not those that the seed stands for now.
         shown = row["seed"] == 0 and row["draws"] == DRAWS

@@ -21,6 +21,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..data import BASES, centred
 from ..randomness import stream
+from ..specs import DataSpec
 from ..statistics.ranks import bootstrapped, rank_correlation
 from ..statistics.resampling import bootstrap_difference, percentiles
 from ..sweep.correlation import LEAST_BANDS
@@ -85,7 +86,7 @@ def data(request: Request) -> Data:
     rows = []
     for name in names:
         for row in found[name]:
-            index = int(row["data"].rpartition(":")[2])
+            (index,) = DataSpec.parse(row["data"]).indices
             place = {"row": index // settings.side, "column": index % settings.side}
             rows.append(row | {"basis": name} | place)
     protocol = {

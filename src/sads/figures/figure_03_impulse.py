@@ -21,7 +21,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..api import network
+from ..specs.sources import as_family
 from ..statistics.means import mean_interval
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show
@@ -82,7 +82,7 @@ def data(request: Request) -> Data:
     rows: list[dict[str, Any]] = []
     pictures: dict[str, np.ndarray] = {}
     for resampling in RESAMPLINGS:
-        family = network(f"{NETWORK}{resampling}")
+        family = as_family(f"{NETWORK}{resampling}")
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
         for seed in range(settings.seeds):

@@ -20,8 +20,8 @@ import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..api import network
 from ..networks.linear import Linear
+from ..specs.sources import as_family
 from .data import Data, Request, Rows
 from .style import BLUE, GREEN, ORANGE, PAGE, sheet
 from .verdict import Finding, positive
@@ -54,7 +54,7 @@ def landscape(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def outputs(count: int) -> Float[np.ndarray, "n 2"]:
     """The output of random linear networks at the probe."""
-    family = network(NETWORK, shape=SHAPE)
+    family = as_family(NETWORK, shape=SHAPE)
     x, t = torch.tensor([PROBE]), torch.zeros(1)
     with torch.no_grad():
         return torch.cat([family.member(seed)(x, t) for seed in range(count)]).numpy()
@@ -62,7 +62,7 @@ def outputs(count: int) -> Float[np.ndarray, "n 2"]:
 
 def exact() -> Float[np.ndarray, "2 2"]:
     """E[F F^T] of these outputs."""
-    member = network(NETWORK, shape=SHAPE).member(0)
+    member = as_family(NETWORK, shape=SHAPE).member(0)
     if not isinstance(member, Linear):
         raise TypeError("figure 5 is about linear networks")
     phi = member.phi.numpy()

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from ..errors import InputError
 from ..geometry import load_geometry
 from ..presentation.plots.directions import dft_energy, pictured, shown_indices
+from ..specs import DataSpec
 from ..statistics.means import mean_and_error, mean_interval
 from ..sweep.correlation import correlate
 from .data import Data, Request, Rows
@@ -126,8 +127,8 @@ def curve(rows: Rows, part: str) -> list[tuple[int, float, float | None]]:
 
 def _index(row: Mapping[str, Any]) -> int:
     """The index that a trial's data names; the first of its band where it names a band."""
-    place = str(row["data"]).rpartition(":")[2]
-    return int(place) if place.isdecimal() else int(row["band_first"])
+    named = DataSpec.parse(row["data"]).indices
+    return named[0] if named else int(row["band_first"])
 
 
 def draw(data: Data) -> Figure:

@@ -20,10 +20,10 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..api import estimate_geometry
 from ..data import read_digits
-from ..geometry import Forward
+from ..geometry import Forward, estimate_geometry
 from ..presentation.plots.directions import dft_energy
+from ..specs.sources import as_family
 from ..statistics.means import mean_interval
 from ..statistics.ranks import rank_correlation
 from .data import Data, Request, Rows
@@ -67,8 +67,7 @@ def data(request: Request) -> Data:
     for j in range(len(images)):
         request.say(f"figure 9: geometry at image {j + 1} of {len(images)}")
         geometry = estimate_geometry(
-            settings.network,
-            shape=shape,
+            as_family(settings.network, shape=shape),
             probe=Forward(images[j : j + 1]),
             networks=settings.networks,
             out=request.work("figure-09", f"image-{j}"),

@@ -23,10 +23,10 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..api import estimate_geometry, network
 from ..directions import similarity_baseline, windowed_similarity
-from ..geometry import Point
+from ..geometry import Point, estimate_geometry
 from ..randomness import stream
+from ..specs.sources import as_family
 from ..statistics.resampling import jackknife
 from .data import Data, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, PAGE, sheet
@@ -93,7 +93,7 @@ def _eigenvectors(
 ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]:
     """Distinct eigenvectors as columns in descending order, and the share of the probe in each."""
     request.say(f"figure 11: {name}, probe {probe + 1} of {settings.probes}")
-    family = network(name, shape=(1, settings.side, settings.side))
+    family = as_family(name, shape=(1, settings.side, settings.side))
     point = stream(probe, "a probe point").standard_normal(family.shape, dtype=np.float32)
     geometry = estimate_geometry(
         family,

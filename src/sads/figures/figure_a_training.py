@@ -34,11 +34,11 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import nn
 
-from ..api import network, train
-from ..data import Dataset
+from ..diffusion import settings_for, train
 from ..geometry import load_geometry
 from ..networks import ScoreFamily
 from ..randomness import stream
+from ..specs.sources import as_family
 from ..statistics.ranks import rank_correlation
 from ..statistics.resampling import bootstrap_interval
 from ..storage.files import checksum
@@ -139,22 +139,17 @@ def measure(
 
     A stage that was measured before is not asked for again: the stored training is past it.
     """
-    family = network(settings.network, shape=settings.shape)
-    samples = stream(seed, "white training data").standard_normal((SAMPLES, *family.shape))
-    whole = Dataset(samples.astype(np.float32), "N(0, I)")
+    family = as_family(settings.network, shape=settings.shape)
+    drawn = stream(seed, "white training data").standard_normal((SAMPLES, *family.shape))
+    samples = drawn.astype(np.float32)
 
     def stage(step: int) -> dict[str, Any]:
         member = family.member(seed).eval()
         if step:
-            member = train(
-                family,
-                whole,
-                iterations=step,
-                batch_size=settings.batch,
-                learning_rate=RATE,
-                seed=seed,
-                out=out / "training",
-            ).network
+            protocol = settings_for(
+                family, iterations=step, batch_size=settings.batch, learning_rate=RATE, seed=seed
+            )
+            member = train(family, samples, protocol, out=out / "training").network
         errors, shares = along(family, member, vectors, seed)
         outputs = outputs_at_zero(family, member)
         found = {"errors": errors, "shares": shares, "outputs": outputs}

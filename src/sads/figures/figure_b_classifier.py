@@ -24,7 +24,6 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..api import network
 from ..directions import Spectrum
 from ..draws import DRAWS
 from ..geometry import load_geometry
@@ -32,6 +31,8 @@ from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
 from ..presentation.plots.directions import shown_indices
 from ..randomness import stream, torch_stream
+from ..specs import DataSpec
+from ..specs.sources import as_family
 from ..statistics.means import mean_and_error
 from ..statistics.ranks import bootstrapped, rank_correlation
 from ..statistics.resampling import percentiles
@@ -83,7 +84,8 @@ class Classifier(nn.Module):
 
     def __init__(self, backbone: ScoreNetwork, width: int):
         super().__init__()
-        self.backbone, self.read = backbone, nn.Linear(width, 1)
+        self.backbone: ScoreNetwork = backbone
+        self.read: nn.Linear = nn.Linear(width, 1)
 
     def forward(self, x: Float[Tensor, "N ..."]) -> Float[Tensor, " N"]:
         features = self.backbone.features(x, torch.zeros(len(x)))
@@ -92,7 +94,7 @@ class Classifier(nn.Module):
 
 def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[str, Any]:
     """Mean loss of a short training to tell classes apart along v, and accuracy after it."""
-    family = network(settings.network, shape=settings.shape)
+    family = as_family(settings.network, shape=settings.shape)
     backbone = family.member(seed)
     if not isinstance(backbone, ScoreNetwork):
         raise TypeError("the backbone of figure B is one of our networks")
@@ -141,7 +143,7 @@ def data(request: Request) -> Data:
     trials = run_parts(request, FOLDER, {"score": plan})["score"]
     rows = []
     for row in trials:
-        index = int(row["data"].rpartition(":")[2])
+        (index,) = DataSpec.parse(row["data"]).indices
         rows.append(row | _about("score", spectrum, index, row["seed"], row["sw2"]))
     empty = {key: {} if isinstance(value, dict) else None for key, value in trials[0].items()}
     empty |= {"protocol": dict.fromkeys(trials[0]["protocol"]), "draws": DRAWS}

@@ -20,6 +20,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..presentation.plots.directions import shown_indices
+from ..specs import DataSpec, parse_shape
 from ..statistics.means import mean_and_error, mean_interval
 from .data import Data, Request, Rows
 from .style import CYCLE, PAGE, sheet
@@ -78,7 +79,7 @@ def data(request: Request) -> Data:
     place = geometry_directory(
         request, FOLDER, settings.network, shape=settings.shape, networks=settings.networks
     )
-    size = int(np.prod([int(n) for n in settings.shape.split("x")]))
+    size = int(np.prod(parse_shape(settings.shape)))
     grid = {
         "networks": [settings.network],
         "shape": settings.shape,
@@ -96,7 +97,7 @@ def data(request: Request) -> Data:
         | {
             "train": row["protocol"]["train"],
             "decay": row["protocol"]["weight_decay"],
-            "index": int(row["data"].rpartition(":")[2]),
+            "index": DataSpec.parse(row["data"]).indices[0],
         }
         for row in found
     ]

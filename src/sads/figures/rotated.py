@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..api import align
+from ..alignment import align
 from ..errors import ArtefactError, InputError
-from ..specs import parse_dataset
+from ..geometry import load_geometry
+from ..specs import DataSpec
+from ..specs.sources import as_dataset
 from ..statistics.means import mean_interval, paired_differences
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification
-from ..sweep.describe.digests import by_content
 from .data import Data, Request, Rows
 from .trials import geometry_directory, planned, run_parts, samples_of
 from .verdict import Finding, positive
@@ -120,7 +121,7 @@ def rotated_data(request: Request, names: tuple[str, ...]) -> Data:
     }
     found = trained(request, files, sets)
     # By content: where the files are on this machine says nothing to a reader.
-    sources = {name: by_content("data", request.sources.get(name, "digits")) for name in files}
+    sources = {name: DataSpec.parse(request.sources.get(name, "digits")).digest() for name in files}
     return replace(found, protocol={**found.protocol, "sources": sources})
 
 
@@ -159,12 +160,12 @@ def protocol(sets: Mapping[str, Set], chosen: tuple[str, ...], rows: Rows) -> di
 
 def prepared(request: Request, name: str, source: str, shape: tuple[int, ...]) -> Path:
     """The file of a dataset at the size of the scale, written if it is not there yet."""
-    content = hashlib.sha256(by_content("data", source).encode()).hexdigest()[:8]
+    content = hashlib.sha256(DataSpec.parse(source).digest().encode()).hexdigest()[:8]
     path = request.work("data", f"{name}-{content}.npy")
 
     def made() -> np.ndarray:
         request.say(f"reading {source}")
-        return shrunk(parse_dataset(source).samples[:MOST], shape)
+        return shrunk(as_dataset(source).samples[:MOST], shape)
 
     keep_array(path, made)
     return path
@@ -235,7 +236,8 @@ def plan(
         "geometry": geometry,
         "rotations": list(ROTATIONS),
     }
-    found = align(geometry, source)
+    known = load_geometry(geometry)
+    found = align(known, as_dataset(source, shape=known.shape, split="train"))
     values = {"min": found.alpha_min, "identity": found.alpha, "max": found.alpha_max}
     unit = found.relative / found.alpha
     return planned(chosen.protocol, chosen.seeds, grid), {

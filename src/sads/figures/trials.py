@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ..api import estimate_geometry
 from ..draws import DRAWS
 from ..errors import ArtefactError, SadsError
 from ..execution.engines import make_engine
+from ..geometry import estimate_geometry
+from ..presentation.numbers import span
+from ..specs.sources import as_family
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
 from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
+from ..sweep.execute.run_sweep import PRELOADED
 from ..sweep.store.database import DONE, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import span
 from .data import Request
 
 
@@ -36,7 +38,7 @@ def geometry_directory(
     """The directory of a geometry, estimated if it is not there yet, as trials name it."""
     place = request.work("geometry", name)
     request.say(f"geometry of {network}")
-    estimate_geometry(network, shape=shape, out=place, **goal)
+    estimate_geometry(as_family(network, shape=shape), out=place, **goal)
     return place.as_posix()
 
 
@@ -58,7 +60,9 @@ def run_parts(
     """
     log = request.work(folder)
     log.mkdir(parents=True, exist_ok=True)
-    engine = make_engine(request.engine, workers=request.workers, log=log / "workers.log")
+    engine = make_engine(
+        request.engine, workers=request.workers, log=log / "workers.log", preload=PRELOADED
+    )
     try:
         failed = [
             failure
@@ -80,7 +84,7 @@ def _run(
 ) -> str | None:
     """Run the trials of a part; what is wrong with them, if anything."""
     out = request.work(folder, part)
-    counts = run_sweep(
+    results = run_sweep(
         specification,
         out,
         engine=engine,
@@ -88,6 +92,7 @@ def _run(
         seed_from=request.known,
         on_progress=_progress(request.say, f"{folder}, {part}"),
     )
+    counts = results.statuses
     if counts.total() == counts[DONE]:
         return None
     missing = counts.total() - counts[DONE]

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ..directions import FOLDS
 from ..directions.structure import KINDS
@@ -24,10 +24,8 @@ FORMAT, UNSEALED = "sads.geometry/2", "sads.geometry/1"
 MOST_STEPS = 10**6  # noise levels; a header that says more is not believed
 
 
-class Progress(BaseModel):
+class Progress(BaseModel, extra="forbid", allow_inf_nan=False):
     """How far the estimate has come; see `State`."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     batches: int = Field(ge=0)
     next_check: int = Field(ge=0)

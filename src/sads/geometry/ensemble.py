@@ -112,15 +112,21 @@ class DrawnEnsemble:
     def __init__(
         self, reader: nn.Module, distributions: Mapping[str, Distribution], device: torch.device
     ):
-        self.template = reader.eval().requires_grad_(False).to(device)
+        self.template: nn.Module = reader.eval().requires_grad_(False).to(device)
         self.device = device
         used = {f"network.{name}": d for name, d in distributions.items()}
         shapes = {name: tuple(p.shape) for name, p in self.template.named_parameters()}
         # Constant parameters are shared by all members: nothing to draw, less to read.
-        self.constants = {n: d for n, d in used.items() if isinstance(d, Constant)}
-        self.drawn = {n: d for n, d in used.items() if n not in self.constants}
-        self.shapes = {name: shapes[name] for name in used}
-        self.chunk = _chunk(4 * sum(math.prod(self.shapes[n]) for n in self.drawn), LARGEST_CHUNK)
+        self.constants: dict[str, Constant] = {
+            n: d for n, d in used.items() if isinstance(d, Constant)
+        }
+        self.drawn: dict[str, Distribution] = {
+            n: d for n, d in used.items() if n not in self.constants
+        }
+        self.shapes: dict[str, tuple[int, ...]] = {name: shapes[name] for name in used}
+        self.chunk: int = _chunk(
+            4 * sum(math.prod(self.shapes[n]) for n in self.drawn), LARGEST_CHUNK
+        )
         self._local = threading.local()
 
     def _member(self, dtype: torch.dtype) -> tuple[nn.Module, dict[str, Tensor]]:
@@ -192,7 +198,7 @@ class BuiltEnsemble:
         self.family = family
         self.device = device
         self.reader = reader
-        self.chunk = _chunk(size, LARGEST_BUILT_CHUNK)
+        self.chunk: int = _chunk(size, LARGEST_BUILT_CHUNK)
 
     def build(self, seed: int) -> nn.Module:
         """One member; the global random state is as before afterwards."""

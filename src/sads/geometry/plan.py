@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ..errors import InputError
 from ..inspection.readout import ReadOut
@@ -17,7 +17,7 @@ from .precision import Precision
 ESTIMATORS = ("integrated", "naive")
 
 
-class Plan(BaseModel):
+class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """Provenance of a geometry; two runs with equal identities may be continued by each other.
 
     Attributes:
@@ -45,8 +45,6 @@ class Plan(BaseModel):
         draws: version of the random draws; those that do not say it are of the first.
         assumptions: what the networks are taken for; None in files that do not say it yet.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     network: str
     fingerprint: str

@@ -19,24 +19,27 @@ from ..directions.folds import EVERY_OTHER
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
-from ..markup import facts
+from ..shown import Shown
 from ..storage.files import writing
 from .artefact import read_state, write_state
 from .plan import Plan
 from .spectra import KEPT_FROM, read_spectrum, write_spectrum
 from .state import State
 
-LOOKED_AT = 1024  # rows of a factor that a notebook decomposes without being asked
-
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(Shown):
     """An estimate of the average geometry.
 
     Attributes:
         plan: how it was made.
         state: sums over networks.
         home: the directory it is stored in, where the spectrum of a large one is kept too.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> geometry.shape, geometry.networks, geometry.matrix().shape
+    ((1, 4, 4), 24, (16, 16))
     """
 
     plan: Plan
@@ -148,20 +151,6 @@ class Geometry:
         with writing(Path(directory)):
             write_state(Path(directory), self.plan, self.state)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: how it was made, and its spectrum unless that takes long."""
-        error, plan = self.whitened_error, self.plan
-        rows = [
-            ("shape", "x".join(map(str, plan.shape))),
-            ("probe", plan.probe),
-            ("networks", "none: a closed form" if self.exact else f"{self.networks:,}"),
-            ("whitened error", "not yet known" if error is None else f"{error:.2g}"),
-        ]
-        if not self.state.finished:
-            rows.append(("state", "not finished"))
-        picture = self.spectrum()._repr_html_() if self.structure.rows <= LOOKED_AT else ""
-        return facts(f"Geometry of {plan.network}", rows) + picture
-
     def __repr__(self) -> str:
         error = (
             "exact" if self.exact else f"whitened error {self.whitened_error or float('nan'):.2g}"
@@ -186,6 +175,13 @@ def load_geometry(directory: str | Path) -> Geometry:
 
     Raises:
         ArtefactError: if there is none, or it is truncated, foreign or corrupt.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     sads.load_geometry(directory).networks
+    24
     """
     return Geometry(*read_state(Path(directory)), home=Path(directory))
 

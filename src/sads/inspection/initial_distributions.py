@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from ..networks.initialisation import Constant, Distribution, Normal, Uniform
 
-aten = torch.ops.aten
+aten: Any = torch.ops.aten
 _NEW_CONSTANTS = {
     aten.zeros.default: 0.0,
     aten.zeros_like.default: 0.0,

@@ -23,6 +23,7 @@ means, its error that of the delta method.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -37,7 +38,8 @@ from ..errors import InputError, NetworkError
 from ..inspection.jacobian_products import Way, choose_way, gradient, moving_parameters, product
 from ..networks import ScoreFamily
 from ..randomness import sequence, stream
-from ..statistics.ranks import reliability
+from .agreement import halves_agreement, stepped_up
+from .noisy import Noisy, draw_noisy
 from .references import Reference
 
 FEWEST, MOST = 8, 1_024  # networks
@@ -78,27 +80,56 @@ class Forecast:
     Attributes:
         labels: names of the groups.
         widths: directions in each.
-        drift: share of the target taken up per unit of the learning rate.
-        noise: variance per direction, per unit of the squared learning rate.
-        networks: behind it.
+        rows: <-a, eps*>, <eps*, eps*> and the noise per direction, of every network.
         step: what is forecast.
         way: how products with the Jacobian were computed.
-        reliability: Spearman correlation of the drift between halves of the networks, stepped up
-            to all of them.
-        p_value: of the hypothesis that all drifts are equal.
     """
 
     labels: tuple[str, ...]
     widths: Int[np.ndarray, " k"]
-    drift: Float[np.ndarray, " k"]
-    drift_error: Float[np.ndarray, " k"]
-    noise: Float[np.ndarray, " k"]
-    noise_error: Float[np.ndarray, " k"]
-    networks: int
+    rows: Float[np.ndarray, "M 3 k"]
     step: Step
     way: Way
-    reliability: float
-    p_value: float
+
+    @property
+    def networks(self) -> int:
+        """Networks behind it."""
+        return len(self.rows)
+
+    @cached_property
+    def drift(self) -> Float[np.ndarray, " k"]:
+        """The share of the target taken up per unit of the learning rate."""
+        return drift_of(self.rows)
+
+    @cached_property
+    def drift_error(self) -> Float[np.ndarray, " k"]:
+        """Its standard error, by the delta method."""
+        return _drift_error(self.rows)
+
+    @cached_property
+    def noise(self) -> Float[np.ndarray, " k"]:
+        """The variance per direction, per unit of the squared learning rate."""
+        return self.rows[:, 2].mean(axis=0)
+
+    @cached_property
+    def noise_error(self) -> Float[np.ndarray, " k"]:
+        """Its standard error."""
+        return self.rows[:, 2].std(axis=0, ddof=1) / math.sqrt(self.networks)
+
+    @cached_property
+    def reliability(self) -> float:
+        """Agreement of the drift's order between halves of the networks, stepped up to all."""
+        if len(self.labels) < 3:
+            return math.nan
+        return stepped_up(halves_agreement(self.rows, drift_of))
+
+    @cached_property
+    def p_value(self) -> float:
+        """Of the hypothesis that all drifts are equal."""
+        weights = 1 / np.maximum(self.drift_error, 1e-300) ** 2
+        common = float((weights * self.drift).sum() / weights.sum())
+        statistic = float((weights * (self.drift - common) ** 2).sum())
+        return float(chi2.sf(statistic, max(len(self.drift) - 1, 1)))
 
 
 def forecast_step(
@@ -142,7 +173,9 @@ def forecast_step(
                 on_progress(len(rows), ratio)
             if networks is None and ratio <= tolerance:
                 break
-    return _forecast(np.stack(rows), told_apart, look)
+    return Forecast(
+        told_apart.labels, told_apart.widths, np.stack(rows), look.step, look.way or "forward"
+    )
 
 
 class _Look:
@@ -167,7 +200,8 @@ class _Look:
         network = self.family.member(int(word[0]) >> 1).eval()
         parameters = moving_parameters(network)
         generator = stream(self.seed, "batches of a forecast", number)
-        y, t, _, optimum = self._noisy(self.step.points, generator)
+        here = self._noisy(self.step.points, generator)
+        y, t, optimum = here.x, here.t, here.optimum
         if self.way is None:
             self.way = choose_way(network, y[:1], t[:1])
         first, second = (
@@ -191,26 +225,19 @@ class _Look:
             ]
         )
 
-    def _noisy(
-        self, count: int, generator: np.random.Generator
-    ) -> tuple[Tensor, Tensor, np.ndarray, np.ndarray]:
-        """Noisy inputs, their timesteps, their noise and the optimum there."""
-        t = generator.integers(self.family.schedule.steps, size=count)
-        abar = self.family.schedule.abar[t]
-        clean = self.reference.draw(count, generator)
-        eps = generator.standard_normal(clean.shape)
-        x = np.sqrt(abar)[:, None] * clean + np.sqrt(1 - abar)[:, None] * eps
-        optimum = self.target.optimal_noise(x, abar)
-        image = torch.from_numpy(x).float().view(count, *self.family.shape)
-        return image, torch.from_numpy(t), eps, optimum
+    def _noisy(self, count: int, generator: np.random.Generator) -> Noisy:
+        return draw_noisy(
+            self.reference, self.target, self.family.schedule, self.family.shape, count, generator
+        )
 
     def _moves(
         self, network: nn.Module, parameters: dict[str, Tensor], generator: np.random.Generator
     ) -> dict[str, Tensor]:
         """P(g) of one batch."""
-        x, t, eps, optimum = self._noisy(self.step.batch_size, generator)
+        batch = self._noisy(self.step.batch_size, generator)
+        x, t, eps = batch.x, batch.t, batch.eps
         if self.step.at_optimum:
-            residual = torch.from_numpy(optimum - eps).view(x.shape)
+            residual = torch.from_numpy(batch.optimum - eps).view(x.shape)
         else:
             with torch.no_grad():
                 residual = network(x, t).double() - torch.from_numpy(eps).view(x.shape)
@@ -221,44 +248,17 @@ class _Look:
         return {n: g / (g.abs() + ADAM_EPS) for n, g in grads.items()}
 
 
-def _drift(rows: Float[np.ndarray, "M 3 k"]) -> tuple[np.ndarray, np.ndarray]:
-    """The ratio of means and its standard error."""
-    taken, target = rows[:, 0], rows[:, 1]
-    scale = target.mean(axis=0)
-    ratio = taken.mean(axis=0) / scale
-    rest = (taken - ratio * target) / scale
-    return ratio, rest.std(axis=0, ddof=1) / math.sqrt(len(rows))
+def drift_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
+    """The drift that some of the networks show, a ratio of means."""
+    return rows[:, 0].mean(axis=0) / rows[:, 1].mean(axis=0)
+
+
+def _drift_error(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
+    rest = (rows[:, 0] - drift_of(rows) * rows[:, 1]) / rows[:, 1].mean(axis=0)
+    return rest.std(axis=0, ddof=1) / math.sqrt(len(rows))
 
 
 def _error_to_spread(rows: Float[np.ndarray, "M 3 k"]) -> float:
-    drift, error = _drift(rows)
-    spread = float(drift.std())
-    return math.sqrt(float((error**2).mean())) / spread if spread > 0 else math.inf
-
-
-def _forecast(rows: Float[np.ndarray, "M 3 k"], directions: DirectionSet, look: _Look) -> Forecast:
-    drift, error = _drift(rows)
-    noise = rows[:, 2]
-    weights = 1 / np.maximum(error, 1e-300) ** 2
-    common = float((weights * drift).sum() / weights.sum())
-    statistic = float((weights * (drift - common) ** 2).sum())
-    return Forecast(
-        labels=directions.labels,
-        widths=directions.widths,
-        drift=drift,
-        drift_error=error,
-        noise=noise.mean(axis=0),
-        noise_error=noise.std(axis=0, ddof=1) / math.sqrt(len(rows)),
-        networks=len(rows),
-        step=look.step,
-        way=look.way or "forward",
-        reliability=_reliability(rows),
-        p_value=float(chi2.sf(statistic, max(len(drift) - 1, 1))),
-    )
-
-
-def _reliability(rows: Float[np.ndarray, "M 3 k"]) -> float:
-    """Agreement of halves in Spearman's correlation, stepped up by Spearman and Brown."""
-    if rows.shape[2] < 3:
-        return math.nan
-    return reliability(_drift(rows[::2])[0], _drift(rows[1::2])[0])
+    spread = float(drift_of(rows).std())
+    error = math.sqrt(float((_drift_error(rows) ** 2).mean()))
+    return error / spread if spread > 0 else math.inf

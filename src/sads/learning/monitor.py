@@ -76,11 +76,12 @@ class Monitor:
     ):
         if bins < 1 or every < 1:
             raise InputError(f"bins and every are at least 1, got {bins} and {every}")
-        self.shape = tuple(shape)
-        self.directions = told_apart(self.shape, directions)
-        self.edges = np.linspace(0, time_range(time, schedule or Schedule()), bins + 1)
+        self.shape: tuple[int, ...] = tuple(shape)
+        self.directions: DirectionSet = told_apart(self.shape, directions)
+        self.edges: np.ndarray = np.linspace(0, time_range(time, schedule or Schedule()), bins + 1)
         self.distributed = distributed
-        self.updates, self.skipped = 0, 0
+        self.updates: int = 0
+        self.skipped: int = 0
         self._every = every
         self._windows: list[Window] = []
         self._callbacks: list[Callback] = []

@@ -38,10 +38,11 @@ class Energies:
 
     def __init__(self, directions: DirectionSet, device: torch.device):
         # Apple's GPUs have no float64.
-        self.dtype = torch.float32 if device.type == "mps" else torch.float64
+        self.dtype: torch.dtype = torch.float32 if device.type == "mps" else torch.float64
         self._transform = _transform(directions, partial(_tensor, device=device, dtype=self.dtype))
         self._groups = torch.from_numpy(np.asarray(directions.groups)).to(device)
-        self._count, self.size = len(directions.widths), directions.size
+        self._count = len(directions.widths)
+        self.size: int = directions.size
 
     def __call__(self, residual: Float[Tensor, "N D"]) -> Float[Tensor, "N k"]:
         """Sums of squared coefficients, sample by sample."""

@@ -18,6 +18,7 @@ avoid.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -26,10 +27,14 @@ from torch import Tensor
 
 from ..directions.sets import Cosines, DirectionSet
 from ..errors import InputError, NetworkError
+from ..frames import as_frame
 from ..path import Schedule
 from ..randomness import stream
 from .references import Reference
 from .strata import Strata, Sums, bound_weights, uniform_weights
+
+if TYPE_CHECKING:
+    import pandas
 
 ROUND = 25  # draws of each stratum between two looks at the error
 TOGETHER = 125  # noisy samples evaluated at once
@@ -57,6 +62,12 @@ class Risk:
         by_timestep: E|r|^2 in each bin.
         table: by group and bin.
         evaluations: noisy samples behind it.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
+    >>> risk = sads.risk(trained, data="gaussian", tolerance=0.2)
+    >>> bool(abs(risk.by_direction.sum() - risk.total) < 1e-6 * risk.total)
+    True
     """
 
     exact: bool
@@ -78,6 +89,13 @@ class Risk:
     table: Float[np.ndarray, "k B"]
     table_error: Float[np.ndarray, "k B"]
     evaluations: int
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each direction or group of directions; needs pandas."""
+        columns = ("labels", "widths", "by_direction", "by_direction_error")
+        rows = zip(*(getattr(self, name) for name in columns), strict=True)
+        names = ("directions", "width", "risk", "risk_error")
+        return as_frame(dict(zip(names, row, strict=True)) for row in rows)
 
 
 def measure_risk(

@@ -52,6 +52,18 @@ class ScoreFamily:
         training: how its networks are trained unless told otherwise.
         prediction: what they predict: `eps`, `v` or `x0`; by default x0 for modules that take
             `sigma`, else eps.
+
+    >>> import sads
+    >>> from torch import nn
+    >>> class Network(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = nn.Conv2d(1, 1, 3, padding=1)
+    ...     def forward(self, x, t):
+    ...         return self.layer(x)
+    >>> family = sads.ScoreFamily(Network, (1, 4, 4), name="mine")
+    >>> sads.estimate_geometry(family, networks=24, probe="gaussian:1")
+    Geometry(mine, 1x4x4, 24 networks, ...)
     """
 
     factory: Callable[[], Any]

@@ -25,8 +25,9 @@ import itertools
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -36,12 +37,16 @@ from ..alignment import align, second_moment
 from ..alignment.moments import CHUNK
 from ..data import Dataset
 from ..errors import InputError
+from ..frames import as_frame
 from ..geometry import Geometry, Probe, Progress, estimate_geometry
 from ..geometry.plan import Plan
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed, stream
 from .baselines import Baselines, baselines
+
+if TYPE_CHECKING:
+    import pandas
 
 TOLD_APART = 0.95
 ROUNDING = 1e-9  # scores closer than this are equal
@@ -81,6 +86,11 @@ class Ranking:
         count: its samples.
         shape: of one sample.
         entries: the architectures, the one predicted to do best first.
+
+    >>> import sads
+    >>> ranking = sads.rank(["cnn", "mlp"], "digits", shape="1x8x8", tolerance=0.2)
+    >>> ranking.entries[0].score < ranking.entries[1].score
+    True
     """
 
     data: str
@@ -97,6 +107,14 @@ class Ranking:
             if entry.below_next is not None and entry.below_next >= TOLD_APART:
                 groups.append([])
         return tuple(tuple(group) for group in groups if len(group) > 1)
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each architecture and its baselines; needs pandas."""
+        own = ("network", "score", "score_error", "networks", "below_next")
+        return as_frame(
+            {name: getattr(entry, name) for name in own} | asdict(entry.baselines)
+            for entry in self.entries
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +203,7 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
         if family.shape != first.shape:
             a, b = ("x".join(map(str, f.shape)) for f in (first, family))
             raise InputError(
-                f"{first.name} takes samples of {a}, {family.name} of {b}: pass one --shape for all"
+                f"{first.name} takes samples of {a}, {family.name} of {b}: choose one shape for all"
             )
 
 

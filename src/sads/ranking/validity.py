@@ -33,31 +33,3 @@ class Validity:
 
 
 VALIDITY = tuple(Validity(**row) for row in json.loads(FILE.read_text()))
-
-
-def validity_sentences() -> list[str]:
-    """One line for each dataset, and what follows from them."""
-    said = []
-    for dataset in dict.fromkeys(v.dataset for v in VALIDITY):
-        found = [v for v in VALIDITY if v.dataset == dataset]
-        rows = ", ".join(f"{v.score} {v.spearman:+.2f} (p = {v.p_value:.2g})" for v in found)
-        said.append(
-            f"Measured validity, {found[0].architectures} small networks trained on {dataset}, "
-            f"Spearman's correlation with the outcome, positive is right: {rows}."
-        )
-    return [*said, _verdict()]
-
-
-def _verdict() -> str:
-    own = [v for v in VALIDITY if v.score == "alignment"]
-    right = [v.dataset for v in own if v.spearman > 0 and v.p_value < SIGNIFICANT]
-    if len(right) == len(own):
-        return "There the score told which architectures do better."
-    if right:
-        return f"There the score told which architectures do better on {', '.join(right)} only."
-    reverse = [v.dataset for v in own if v.spearman < 0 and v.p_value < SIGNIFICANT]
-    how = f"; on {', '.join(reverse)} its order was the reverse" if reverse else ""
-    return (
-        f"There the score did not tell which architectures do better{how}: read it as how the data "
-        "lies in each geometry, not as advice which to train."
-    )

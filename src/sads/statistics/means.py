@@ -3,9 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from scipy.special import stdtrit
-
 from ..errors import InputError
 
 CONFIDENCE = 0.95  # of every interval in this package
@@ -32,6 +29,9 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, Interval | Non
     >>> mean_interval([2.0])
     (2.0, None)
     """
+    import numpy as np  # reading results does without these
+    from scipy.special import stdtrit
+
     if not len(values):
         return None, None
     mean = float(np.mean(values))

@@ -128,7 +128,7 @@ def refuse_existing(path: Path, *, force: bool) -> None:
     """
     file_target(path)
     if path.exists() and not force:
-        raise InputError(f"{path} exists: replace it with --force (force=True), or choose another")
+        raise InputError(f"{path} exists: replace it with force=True, or choose another")
 
 
 def write_bytes(content: bytes) -> Callable[[Path], object]:
@@ -161,7 +161,7 @@ def writing(directory: Path) -> Iterator[None]:
         except BlockingIOError:
             raise BusyError(
                 f"{directory} is being written by another process: wait for it, or choose "
-                "another --out"
+                "another directory"
             ) from None
         remove_leftovers(directory)
         yield

@@ -1,6 +1,6 @@
 """What a network is taken for: nothing in a module proves it, so it is said with every result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +12,6 @@ from ..isolation import global_state_kept
 from .calls import Adapted, first_channels, tensor_in
 from .convention import TEXT
 from .hints import hints_of
-
-PREDICTED = {
-    "eps": "noise prediction (eps)",
-    "v": "velocity of diffusion (v = sqrt(abar) eps - sqrt(1 - abar) x_0)",
-    "x0": "prediction of the clean sample (x0)",
-}
 
 
 @dataclass(frozen=True)
@@ -51,33 +45,6 @@ class Assumptions:
     inputs: dict[str, str] = field(default_factory=dict)
     output: str = "tensor"
     hints: tuple[str, ...] = ()
-
-    def sentence(self) -> str:
-        """All of it in one line."""
-        whole = self.time_dtype == "int64"
-        span = f"{self.time_from:.4g}..{self.time_to:.4g}"
-        kind = "whole numbers" if whole else "noise levels"
-        place = "" if self.passed_by == "keyword" else f", by {self.passed_by}"
-        said = (
-            f"Taken as: {PREDICTED[self.prediction]}, {self.schedule} schedule with "
-            f"{self.steps} steps, time passed as `{self.time}` = {span} ({kind}{place})"
-        )
-        if self.process != "variance-preserving":
-            said += f", {self.process} input x_t / sqrt(abar)"
-        if self.inputs:
-            given = ", ".join(f"{name} = {value}" for name, value in self.inputs.items())
-            said += f"; also passed: {given}"
-        if self.output != "tensor":
-            said += f"; output read from {self.output}"
-        return said + "".join(f". Caution: {hint}" for hint in self.hints) + "."
-
-
-def sentences_of(named: Sequence[tuple[str, Assumptions | None]]) -> list[str]:
-    """What several networks are taken for: one line where it is the same for all."""
-    known = [(name, taken.sentence()) for name, taken in named if taken is not None]
-    if len({said for _, said in known}) <= 1:
-        return [said for _, said in known[:1]]
-    return [f"{name} is t{said[1:]}" for name, said in known]
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from .convention import TEXT, Convention, arguments_of
 SHOWN = 12  # arguments of a signature
 CONDITIONS = (TEXT, "pooled_projections", "added_cond_kwargs", "context", "cond", "y")
 #: Keys of a diffusers configuration that tell the width of a condition.
-WIDTHS = {
+WIDTHS: Mapping[str, tuple[str, ...]] = {
     TEXT: ("joint_attention_dim", "caption_channels", "cross_attention_dim"),
     "pooled_projections": ("pooled_projection_dim",),
 }
