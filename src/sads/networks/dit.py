@@ -23,11 +23,11 @@ def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
 class ModulatedBlock(Block):
     """Attention and MLP, each gated and modulated by the conditioning (adaLN-Zero)."""
 
-    affine = False
+    affine: bool = False
 
     def __init__(self, width: int, *, heads: int, mlp_width: int):
         super().__init__(width, heads=heads, mlp_width=mlp_width)
-        self.modulation = nn.Linear(width, 6 * width)
+        self.modulation: nn.Linear = nn.Linear(width, 6 * width)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         """Map tokens x (N, T, W) and condition (N, W) to (N, T, W)."""
@@ -47,7 +47,7 @@ class DiT(Transformer):
         zero_init: zero the last linear layer, as upstream does.
     """
 
-    block = ModulatedBlock
+    block: type[Block] = ModulatedBlock
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class DiT(Transformer):
         )
         self.zero_init = zero_init
         self.register_buffer("positions", sincos_positions(width, *self.grid), persistent=False)
-        self.modulation = nn.Linear(width, 2 * width)
-        self.head = self.token_layer()
+        self.modulation: nn.Linear = nn.Linear(width, 2 * width)
+        self.head: nn.Module = self.token_layer()
         self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:

@@ -38,12 +38,14 @@ class Block(nn.Module):
     def __init__(self, width: int, *, heads: int, mlp_width: int):
         super().__init__()
         self.heads = heads
-        self.norm_attention = nn.LayerNorm(width, elementwise_affine=self.affine, eps=1e-6)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
-        self.norm_mlp = nn.LayerNorm(width, elementwise_affine=self.affine, eps=1e-6)
-        self.mlp_in = nn.Linear(width, mlp_width)
-        self.mlp_out = nn.Linear(mlp_width, width)
+        self.norm_attention: nn.LayerNorm = nn.LayerNorm(
+            width, elementwise_affine=self.affine, eps=1e-6
+        )
+        self.qkv: nn.Linear = nn.Linear(width, 3 * width)
+        self.proj: nn.Linear = nn.Linear(width, width)
+        self.norm_mlp: nn.LayerNorm = nn.LayerNorm(width, elementwise_affine=self.affine, eps=1e-6)
+        self.mlp_in: nn.Linear = nn.Linear(width, mlp_width)
+        self.mlp_out: nn.Linear = nn.Linear(mlp_width, width)
 
 
 class Transformer(ScoreNetwork):
@@ -87,15 +89,17 @@ class Transformer(ScoreNetwork):
                 f"the width of {kind} must be divisible by 4 and by its {heads} heads, got {width}"
             )
         self.patch = patch
-        self.grid = (self.shape[1] // patch, self.shape[2] // patch)
-        self.embed = nn.Conv2d(self.shape[0], width, patch, stride=patch)
-        self.time = nn.Sequential(
+        self.grid: tuple[int, int] = (self.shape[1] // patch, self.shape[2] // patch)
+        self.embed: nn.Conv2d = nn.Conv2d(self.shape[0], width, patch, stride=patch)
+        self.time: nn.Sequential = nn.Sequential(
             nn.Linear(TIME_FEATURES, width), nn.SiLU(), nn.Linear(width, width)
         )
-        self.blocks = nn.ModuleList(
+        self.blocks: nn.ModuleList = nn.ModuleList(
             self.block(width, heads=heads, mlp_width=mlp_ratio * width) for _ in range(depth)
         )
-        self.norm = nn.LayerNorm(width, elementwise_affine=self.block.affine, eps=1e-6)
+        self.norm: nn.LayerNorm = nn.LayerNorm(
+            width, elementwise_affine=self.block.affine, eps=1e-6
+        )
 
     def token_layer(self) -> nn.Linear:
         """A layer from one token to the entries of its patch."""

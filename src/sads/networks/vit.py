@@ -31,7 +31,7 @@ POSITIONS = ("learned", "sincos")
 class PlainBlock(Block):
     """Attention and MLP, each after a normalisation and added to the tokens."""
 
-    affine = True
+    affine: bool = True
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens (N, T, W) to (N, T, W)."""
@@ -46,7 +46,7 @@ class ViT(Transformer):
         positions: `learned` or `sincos`.
     """
 
-    block = PlainBlock
+    block: type[Block] = PlainBlock
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class ViT(Transformer):
         fixed = sincos_positions(width, *self.grid)
         self.learned: bool = positions == "learned"
         if self.learned:
-            self.positions = nn.Parameter(torch.empty_like(fixed))
+            self.positions: Tensor = nn.Parameter(torch.empty_like(fixed))
         else:
             self.register_buffer("positions", fixed, persistent=False)
-        self.head = self.token_layer()
+        self.head: nn.Module = self.token_layer()
         self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:

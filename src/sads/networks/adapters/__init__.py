@@ -3,11 +3,4 @@
 from .assumptions import Assumptions, assumptions_of
 from .calls import PREDICTIONS, Adapted, adapt, module_inside
 
-__all__ = [
-    "PREDICTIONS",
-    "Adapted",
-    "Assumptions",
-    "adapt",
-    "assumptions_of",
-    "module_inside",
-]
+__all__ = ["PREDICTIONS", "Adapted", "Assumptions", "adapt", "assumptions_of", "module_inside"]
