@@ -90,6 +90,8 @@ from sads.learning.method import Method
 from sads.learning.one_step import OneStep
 from sads.learning.pilot import Followed, follow_training
 from sads.learning.tangent_flow import TangentFlow
+from sads.learning.validity import ALL, kind_of
+from sads.learning.validity import FILE as VALIDITY
 from sads.networks import ScoreFamily
 from sads.randomness import stream, torch_stream
 from sads.specs import DataSpec, NetworkSpec, parse_shape
@@ -532,14 +534,51 @@ def bootstrap(ratios: Float[np.ndarray, " n"]) -> tuple[float | None, float | No
     return round(float(interval.low), 4), round(float(interval.high), 4)
 
 
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """One object, whole or not at all."""
+    atomic_write(path, write_bytes((json.dumps(content, indent=1) + "\n").encode()))
+
+
+# What the package says of its own forecasts, by the names of its methods.
+SHIPPED = {
+    "early": {"drift": "one step", FLOW: FLOW, "pilot": "pilot"},
+    "late": {"first noise": "one step", "pilot": "pilot", "G": "G"},
+}
+
+
+def shipped(shop: Workshop, pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """How each method did, over all networks and by their class."""
+    families = [shop.pool.family(entry) for entry in shop.pool.networks]
+    kinds = {family.name: kind_of(family.member(0)) for family in families}
+    judged = [p | {"kind": kinds[p["network"]]} for p in pairs]
+    rows = []
+    for basis, (outcome, names) in product(BASES, SHIPPED.items()):
+        for name, method in names.items():
+            key = (basis, outcome, name)
+            own = [p for p in judged if (p["basis"], p["outcome"], p["forecast"]) == key]
+            for kind in (ALL, *dict.fromkeys(kinds.values())):
+                some = summary([p for p in own if kind in (ALL, p["kind"])])
+                if not some:
+                    continue
+                row = some[0]  # of all datasets together
+                told = {"basis": basis, "outcome": outcome, "method": method, "kind": kind}
+                told |= {"looked_at": row["architectures"], "with_order": row["with_order"]}
+                told |= {name: row[name] for name in ("median", "low", "high")}
+                rows.append(told | {"right": row["at_bar"], "bar": row["bar"]})
+    # The noise of a tangent flow is that of one step.
+    late = [r for r in rows if (r["outcome"], r["method"]) == ("late", "one step")]
+    return rows + [r | {"method": FLOW} for r in late]
+
+
 def report(shop: Workshop) -> None:
     """Judge what is there, print it and keep it."""
     pairs = judged_pairs(shop)
     rows = summary(pairs)
     content = {"protocol": shop.pool.spelled, "seeds": shop.pool.seeds, "judged": JUDGED}
     content |= {"bars": BARS, "summary": rows, "pairs": pairs}
-    place = shop.out / f"{NAME}.json"
-    atomic_write(place, write_bytes((json.dumps(content, indent=1) + "\n").encode()))
+    write_json(shop.out / f"{NAME}.json", content)
+    if shop.out == RESULTS:
+        write_json(VALIDITY, {"rows": shipped(shop, pairs)})
     for row in rows:
         if row["basis"] == JUDGED:
             told = "no order" if row["median"] is None else f"{row['median']:.2f}"

@@ -204,31 +204,37 @@ def measured(monkeypatch):
 
     def row(method: str, kind: str, median: float | None) -> validities.Validity:
         seen = 0 if median is None else 4
-        return validities.Validity("early", method, kind, 5, seen, median, None, None, 3, 0.85)
+        return validities.Validity(
+            "cosines", "early", method, kind, 5, seen, median, None, None, 3, 0.85
+        )
 
     rows = (
         row("one step", "Mine", 0.5),
         row("tangent flow", "Mine", 0.9),
         row("one step", "all", 0.9),
         row("one step", "Flat", None),
-        row("pilot", "Flat", None),
+        row("pilot", "all", 0.95),
     )
     monkeypatch.setattr(validities, "validities", lambda: rows)
 
 
 def test_the_cheapest_method_that_has_passed_is_taken(measured) -> None:
-    assert validities.cheapest_passed("Mine") == "tangent flow"
-    assert validities.cheapest_passed("Unknown") == "one step"
-    assert validities.cheapest_passed("Flat") == "one step"
+    assert validities.cheapest_passed("cosines", "Mine") == "tangent flow"
+    assert validities.cheapest_passed("cosines", "Unknown") == "one step"
+    assert validities.cheapest_passed("cosines", "Flat") == "one step"
 
 
 def test_how_often_it_was_right_is_told_for_the_kind_of_network(measured) -> None:
     forecast = _made(np.arange(8.0), 0.1)
     told = "\n".join(forecast_sentences(forecast))
-    assert "in 3 of 4 cases of small networks of class Mine (median 0.50)" in told
+    assert "in 3 of 4 cases of small networks of class Mine, along cosines (median 0.50)" in told
     assert forecast_summary(forecast)["validity"]["early"]["passed"] is False
-    forecast.about["kind"] = "Flat"
-    assert "their trainings had no common order" in "\n".join(forecast_sentences(forecast))
+    forecast.about["kind"] = "Flat"  # without a record of its own
+    assert "of small networks, along cosines (median 0.90)" in "\n".join(
+        forecast_sentences(forecast)
+    )
+    forecast.about["basis"] = "eigenvectors"
+    assert "has not been measured" in "\n".join(forecast_sentences(forecast))
 
 
 def test_the_shipped_record_is_read() -> None:

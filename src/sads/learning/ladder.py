@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..data import Dataset
-from ..directions.sets import Cosines, DirectionSet
+from ..directions.sets import Cosines, DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..networks import ScoreFamily
 from .forecast import Forecast, forecast_training
@@ -54,14 +54,15 @@ def forecast_data(
     goal = goal_for(data)
     places = family.size // (family.shape[0] if len(family.shape) > 1 else 1)
     told_apart = directions or Cosines(family.shape, min(BANDS, places))
+    basis = "eigenvectors" if isinstance(told_apart, Eigenvectors) else "cosines"
     kind = kind_of(family.member(seed))
-    chosen = method_named(cheapest_passed(kind) if method == AUTO else method, steps=steps)
+    chosen = method_named(cheapest_passed(basis, kind) if method == AUTO else method, steps=steps)
     return forecast_training(
         Scene(family, goal.reference, goal.target, told_apart, recipe, seed),
         chosen,
         networks=networks,
         tolerance=tolerance,
         out=out,
-        about={"data": data.name, "target": goal.kind, "kind": kind},
+        about={"data": data.name, "target": goal.kind, "kind": kind, "basis": basis},
         on_progress=on_progress,
     )

@@ -7,7 +7,9 @@ a share of the ceiling that the noise of both sides allows; only architectures o
 of the trainings agree are counted.
 
 Methods stand on a ladder of cost. The cheapest that has passed for networks of the same class is
-used; for classes that were not in the pool, the cheapest that has passed over all of it.
+used; for classes of which fewer than three cases had an order, the cheapest that has passed over
+all of the pool. Both are told apart by the directions: eigenvectors of G, or cosines, whose record
+also stands for all other directions.
 """
 
 import json
@@ -26,6 +28,7 @@ from .tangent_flow import TangentFlow
 FILE = Path(__file__).with_name("validity.json")  # written by the benchmark
 LADDER: tuple[str, ...] = (OneStep.name, TangentFlow.name, Pilot.name)  # by cost
 ALL = "all"
+FEWEST = 3  # cases with an order from which a class has a record of its own
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Validity:
     """How one method did on the networks of one kind.
 
     Attributes:
+        basis: directions along which it was judged, `eigenvectors` or `cosines`.
         outcome: `early`, the order of learning, or `late`, that of the risk left.
         method: of the ladder; late also `G`, the eigenvalue.
         kind: class of the networks, or `all`.
@@ -45,6 +49,7 @@ class Validity:
         bar: what counts as right.
     """
 
+    basis: str
     outcome: str
     method: str
     kind: str
@@ -70,11 +75,12 @@ def validities() -> tuple[Validity, ...]:
     return tuple(Validity(**row) for row in json.loads(FILE.read_text())["rows"])
 
 
-def validity_of(outcome: str, method: str, kind: str) -> Validity | None:
+def validity_of(basis: str, outcome: str, method: str, kind: str) -> Validity | None:
     """What is known of a method for a kind of network, else for all kinds together."""
-    rows = [v for v in validities() if (v.outcome, v.method) == (outcome, method)]
-    own = [v for v in rows if v.kind == kind] or [v for v in rows if v.kind == ALL]
-    return own[0] if own else None
+    key = (basis, outcome, method)
+    rows = [v for v in validities() if (v.basis, v.outcome, v.method) == key]
+    own = [v for v in rows if v.kind == kind and v.with_order >= FEWEST]
+    return next(iter(own or [v for v in rows if v.kind == ALL]), None)
 
 
 def kind_of(network: nn.Module) -> str:
@@ -91,13 +97,7 @@ def method_named(name: str, *, steps: int) -> Method:
     return TangentFlow(steps=steps) if name == TangentFlow.name else Pilot(steps=min(32, steps))
 
 
-def cheapest_passed(kind: str) -> str:
-    """The first method of the ladder that has passed for a kind of network; one step if none has.
-
-    Where networks of the kind showed no order at all there is nothing to prefer a costlier one for.
-    """
-    known = {name: validity_of("early", name, kind) for name in LADDER}
-    for name, validity in known.items():
-        if validity is not None and validity.passed:
-            return name
-    return LADDER[0]
+def cheapest_passed(basis: str, kind: str) -> str:
+    """The first method of the ladder that has passed for a kind; one step if none has."""
+    known = {name: validity_of(basis, "early", name, kind) for name in LADDER}
+    return next((name for name, v in known.items() if v is not None and v.passed), LADDER[0])

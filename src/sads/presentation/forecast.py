@@ -47,14 +47,17 @@ def forecast_summary(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def _validity(forecast: Forecast, outcome: str) -> Validity | None:
-    return validity_of(outcome, forecast.method, forecast.about.get("kind", ALL))
+def _validity(forecast: Forecast, outcome: str, method: str | None = None) -> Validity | None:
+    about = forecast.about
+    basis, kind = about.get("basis", "cosines"), about.get("kind", ALL)
+    return validity_of(basis, outcome, method or forecast.method, kind)
 
 
 def _validity_summary(validity: Validity | None) -> dict[str, Any] | None:
     if validity is None:
         return None
     return {
+        "basis": validity.basis,
         "kind": validity.kind,
         "looked_at": validity.looked_at,
         "with_order": validity.with_order,
@@ -88,8 +91,12 @@ def forecast_sentences(forecast: Forecast) -> list[str]:
 
 
 def _order_sentence(bands: Forecast) -> str:
+<<<<<<< HEAD
     labels = list(bands.labels)
     if len(labels) < 2:
+=======
+    if len(bands.drift) == 1:
+>>>>>>> learning
         value = with_error(float(bands.drift[0]), float(bands.drift_error[0]), 3)
         return f"One direction has no order: {labels[0]} is taken up at {value}."
     if not bands.has_order:
@@ -109,7 +116,11 @@ def _noise_sentence(bands: Forecast) -> str:
         return "No direction is noisier than the others beyond the errors."
     order = np.argsort(-bands.noise)
     count = min(NAMED, max(1, len(order) // 2))
-    return f"Stays noisy: {_named(bands, order[:count], bands.noise, bands.noise_error)}."
+    named = _named(bands, order[:count], bands.noise, bands.noise_error)
+    late = _validity(bands, "late")
+    if late is not None and late.passed:
+        return f"Stays noisy: {named}."
+    return f"Noisiest at the start: {named}. That this stays so is not established."
 
 
 def _named(
@@ -127,15 +138,19 @@ def _validity_sentences(forecast: Forecast) -> list[str]:
     """How often such forecasts have been right, as measured."""
     early, late = (_validity(forecast, outcome) for outcome in ("early", "late"))
     if early is None:
-        return ["How often such forecasts are right has not been measured yet."]
+        return ["How often such forecasts are right has not been measured."]
     lines = [f"How often it was right: {_record(early, 'what is learned early')}"]
     if late is not None:
         lines[0] += f" {_record(late, 'what stays noisy')}"
+        pilot = _validity(forecast, "late", "pilot")
+        if not late.passed and pilot is not None and pilot.passed:
+            lines.append("A pilot has told what stays noisy for such networks: method pilot.")
     return lines
 
 
 def _record(validity: Validity, what: str) -> str:
     which = "small networks" if validity.kind == ALL else f"small networks of class {validity.kind}"
+    which += f", along {validity.basis}"
     if not validity.with_order:
         return (
             f"Of {what} there was nothing to tell in {counted(validity.looked_at, 'case')} of "
