@@ -107,14 +107,9 @@ class Recipe:
         rate, decay = self.learning_rate, self.weight_decay
         if self.optimiser == "sgd":
             return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
-<<<<<<< HEAD
-        kind = torch.optim.Adam if self.optimiser == "adam" else torch.optim.AdamW
-        return kind(parameters, lr=rate, weight_decay=decay, eps=ADAM_EPS)
-=======
         if self.optimiser == "adamw":
             return torch.optim.AdamW(parameters, lr=rate, eps=ADAM_EPS, weight_decay=decay)
         return torch.optim.Adam(parameters, lr=rate, eps=ADAM_EPS)
->>>>>>> learning
 
     def summary(self) -> dict[str, Any]:
         """Plain values; laws and weights by their digests."""

@@ -91,14 +91,9 @@ def forecast_sentences(forecast: Forecast) -> list[str]:
 
 
 def _order_sentence(bands: Forecast) -> str:
-<<<<<<< HEAD
-    labels = list(bands.labels)
-    if len(labels) < 2:
-=======
     if len(bands.drift) == 1:
->>>>>>> learning
         value = with_error(float(bands.drift[0]), float(bands.drift_error[0]), 3)
-        return f"One direction has no order: {labels[0]} is taken up at {value}."
+        return f"One direction has no order: {bands.labels[0]} is taken up at {value}."
     if not bands.has_order:
         return (
             "There is no order to forecast: the directions do not differ beyond the errors "
