@@ -35,7 +35,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
-	$(BIN)/pyright --pythonpath $(BIN)/python --verifytypes sads --ignoreexternal
+	PATH="$(CURDIR)/$(BIN):$$PATH" pyright --verifytypes sads --ignoreexternal
 	$(BIN)/lint-imports
 
 bench: $(STAMP)

@@ -99,8 +99,6 @@ def test_pytest_offers_the_checks_as_fixtures(tmp_path):
         "pytest",
         "-q",
         "-p",
-        "sads.pytest_plugin",
-        "-p",
         "no:cacheprovider",
     ]
     plain = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

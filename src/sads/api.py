@@ -84,7 +84,8 @@ def estimate_geometry(
     out: str | Path | None = None,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
-    estimator: str = "integrated",
+    of: str = "outputs",
+    estimator: str | None = None,
     weighting: str = "score",
     timesteps: tuple[int, int] | None = None,
     zero_output: str = "explain",
@@ -99,12 +100,13 @@ def estimate_geometry(
         probe: where to look: `"zero"`, `"gaussian:STD"`, `"point:FILE"`, `"forward:DATA"` or a
             probe.
         networks: stop after so many networks.
-        tolerance: stop at this whitened error; 0.02 unless `networks` is given.
+        tolerance: stop at this whitened error; 0.02 (of tangents 0.05) unless `networks` is given.
         seed: of all random draws.
         out: directory for the result and for checkpoints; an unfinished run is continued.
         prediction: as in `network`.
         schedule: as in `network`.
-        estimator: `"integrated"`, or `"naive"`, the paper's.
+        of: `"outputs"` for the paper's geometry, `"tangent"` for the tangent kernel E[J J^T].
+        estimator: of outputs: `"integrated"` unless given, or `"naive"`, the paper's.
         weighting: `"score"` for the paper's geometry, `"noise"` to count all timesteps alike.
         timesteps: only those from the first up to, but not including, the second.
         zero_output: what to do about networks that output zero at initialisation: `"explain"`
@@ -125,6 +127,7 @@ def estimate_geometry(
         tolerance=tolerance,
         seed=seed,
         out=out,
+        of=of,
         estimator=estimator,
         weighting=weighting,
         timesteps=timesteps,
@@ -145,7 +148,8 @@ def running_estimates(
     out: str | Path | None = None,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
-    estimator: str = "integrated",
+    of: str = "outputs",
+    estimator: str | None = None,
     weighting: str = "score",
     timesteps: tuple[int, int] | None = None,
     zero_output: str = "explain",
@@ -169,6 +173,7 @@ def running_estimates(
         tolerance=tolerance,
         seed=seed,
         out=out,
+        of=of,
         estimator=estimator,
         weighting=weighting,
         timesteps=timesteps,

@@ -70,7 +70,7 @@ def ascii_sads(monkeypatch):
         ["data", LINE, "--shape", "1x4x4"],
         ["align", "é", "--data", LINE],
         ["rotate", "é", "--data", LINE, "--kind", "min", "--out", "rotation ±"],
-        ["rank", *TINY, "cnn,width=4,depth=1", "--data", LINE, "--tolerance", "0.5"],
+        ["rank", *TINY, "cnn,width=4,depth=1", "--data", LINE, "--steps", "2", "--seeds", "2"],
         ["sample", "training", "--count", "2", "--steps", "2", "--out", "±.npy"],
         ["distance", LINE, LINE, "--shape", "1x4x4", "--projections", "9"],
         ["watch", "é"],

@@ -23,7 +23,7 @@ def directions(
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
-    from ..geometry import load_geometry
+    from ..geometry import keep_spectrum, load_geometry
     from ..presentation.geometry import sentences, summary, title
     from ..storage.files import refuse_existing
     from .progress import waiting
@@ -32,6 +32,7 @@ def directions(
         refuse_existing(png, force=force)
     with waiting(f"computing the spectrum of {directory}"):
         geometry = load_geometry(directory)
+        keep_spectrum(geometry, directory)
         if png is not None:
             from ..presentation.plots.directions import draw_directions, save_figure
 

@@ -15,7 +15,8 @@ def geometry(
     networks: int | None = None,
     tolerance: float | None = None,
     probe: str = "zero",
-    estimator: Literal["integrated", "naive"] = "integrated",
+    of: Literal["outputs", "tangent"] = "outputs",
+    estimator: Literal["integrated", "naive"] | None = None,
     weighting: Literal["score", "noise"] = "score",
     timesteps: str | None = None,
     seed: Seed = 0,
@@ -35,9 +36,11 @@ def geometry(
             `,prediction=v` or `x0` if they do not predict noise.
         shape: shape of one sample, CxHxW; presets have their own.
         networks: stop after so many networks.
-        tolerance: stop at this whitened error; 0.02 unless networks are given.
+        tolerance: stop at this whitened error; 0.02 (of tangents 0.05) unless networks are given.
         probe: where to look: `zero`, `gaussian:STD`, `point:FILE.npy` or `forward:DATA`.
-        estimator: `integrated` is thousands of times cheaper than `naive`, the paper's.
+        of: `outputs` for the paper's geometry, `tangent` for the tangent kernel E[J J^T].
+        estimator: of outputs: `integrated` (default) is thousands of times cheaper than `naive`,
+            the paper's.
         weighting: `score` as in the paper, `noise` to count every timestep alike.
         timesteps: only timesteps A to B-1, as `A:B`; 0 is the least noisy.
         seed: of all random draws.
@@ -61,6 +64,7 @@ def geometry(
             probe=as_probe(probe, shape=family.shape),
             networks=networks,
             tolerance=tolerance,
+            of=of,
             estimator=estimator,
             weighting=weighting,
             timesteps=None if timesteps is None else parse_timesteps(timesteps),

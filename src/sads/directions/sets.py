@@ -51,14 +51,14 @@ class DirectionSet(ABC):
         """u_i^T x for all directions."""
 
     @property
-    @abstractmethod
     def groups(self) -> Int[np.ndarray, " m"]:
-        """The group of each direction, from 0 on without gaps."""
+        """The group of each direction, from 0 on without gaps; one each by default."""
+        return np.arange(self.size)
 
     @property
-    @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """What each group is called."""
+        """What each group is called; its number by default."""
+        return tuple(str(i) for i in range(len(self.widths)))
 
     @cached_property
     def widths(self) -> Int[np.ndarray, " k"]:
@@ -119,7 +119,7 @@ class Columns(DirectionSet):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.names or tuple(str(i) for i in range(len(self.widths)))
+        return self.names or super().labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +130,6 @@ class Eigenvectors(DirectionSet):
 
     def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
         return x @ self.spectrum.eigenvectors
-
-    @property
-    def groups(self) -> Int[np.ndarray, " m"]:
-        return np.arange(self.size)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(str(i) for i in range(self.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,13 +232,14 @@ class Entries(DirectionSet):
         return x
 
     @property
-    def groups(self) -> Int[np.ndarray, " m"]:
-        return np.arange(self.size)
-
-    @property
     def labels(self) -> tuple[str, ...]:
-        places = np.indices(self.shape).reshape(len(self.shape), -1).T
-        return tuple(",".join(map(str, place)) for place in places)
+        return _places(self.shape)
+
+
+def _places(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """The indices of every entry of a sample: `0,2,1`."""
+    places = np.indices(shape).reshape(len(shape), -1).T
+    return tuple(",".join(map(str, place)) for place in places)
 
 
 def frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:

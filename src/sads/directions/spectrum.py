@@ -144,8 +144,8 @@ class Spectrum(Shown):
     @cached_property
     def windows(self) -> Int[np.ndarray, " D"]:
         """The window of every direction, in levels of its sector; 0 in the null space."""
-        found = [level.window for level in self.resolution]
-        return np.repeat(found, [level.multiplicity for level in self.resolution])
+        windows = [level.window for level in self.resolution]
+        return np.repeat(windows, [level.multiplicity for level in self.resolution])
 
     @property
     def null_directions(self) -> int:
@@ -177,13 +177,13 @@ class Spectrum(Shown):
     def eigenvalue_accuracy(self) -> float:
         """The median distance from eigenvalues to their limits, relative to the eigenvalue."""
         values = self.eigenvalues
-        found = [
+        reach = [
             max(level.eigenvalue_high / value - 1, 1 - level.eigenvalue_low / value)
             for level in self.resolution
             if (value := values[level.index]) > 0
             for _ in range(level.multiplicity)
         ]
-        return float(np.median(found)) if found else 0.0
+        return float(np.median(reach)) if reach else 0.0
 
 
 def sampled_spectrum(
@@ -235,13 +235,13 @@ def exact_spectrum(
     factor: Float[np.ndarray, "n n"], structure: Structure, symmetries: tuple[str, ...] = ()
 ) -> Spectrum:
     """The spectrum of a factor known without error; bands are its distinct eigenvalues."""
-    found = [
+    decomposed = [
         (part, image, *descending_eigh(part.restrict(factor)))
         for part in sectors(structure, symmetries)
         for image in part.images
     ]
-    values = np.concatenate([f[2] for f in found])
-    columns = np.hstack([image @ vectors for _, image, _, vectors in found])
+    values = np.concatenate([d[2] for d in decomposed])
+    columns = np.hstack([image @ vectors for _, image, _, vectors in decomposed])
     order = np.argsort(-values, kind="stable")
     values, columns = values[order], columns[:, order]
     values = np.where(numerical_range(values, float(values[0])), values, 0.0)

@@ -89,15 +89,15 @@ def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
         bases = [half for basis in bases for half in _split(basis, flip) if half.shape[1]]
     if not transposes:
         return [Sector((basis,)) for basis in bases]
-    found: list[Sector] = []
+    parts: list[Sector] = []
     for basis in bases:
         image = basis[transposes[0]]
         # Transposing maps a sector to itself or to another one; of such a pair one is kept.
         if abs(basis.T @ image).sum() > 0:
-            found += [Sector((half,)) for half in _split(basis, transposes[0]) if half.shape[1]]
-        elif not any(abs(s.images[-1].T @ basis).sum() > 0 for s in found):
-            found.append(Sector((basis, image)))
-    return found
+            parts += [Sector((half,)) for half in _split(basis, transposes[0]) if half.shape[1]]
+        elif not any(abs(s.images[-1].T @ basis).sum() > 0 for s in parts):
+            parts.append(Sector((basis, image)))
+    return parts
 
 
 def _split(basis: Basis, reflection: Int[np.ndarray, " n"]) -> list[Basis]:

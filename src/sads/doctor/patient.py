@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..errors import NetworkError
 from ..geometry import Geometry
-from ..geometry.checks import check_family
+from ..inspection.checks import check_family
 from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of, zero_layers
 from ..networks import ScoreFamily
 from ..networks.adapters import Adapted, module_inside

@@ -6,7 +6,7 @@ G is kept as a small factor and a structure; see `directions.structure`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class Geometry(Shown):
     Attributes:
         plan: how it was made.
         state: sums over networks.
-        home: the directory it is stored in, where the spectrum of a large one is kept too.
+        kept: its spectrum, where that was kept with it.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -44,7 +44,7 @@ class Geometry(Shown):
 
     plan: Plan
     state: State
-    home: Path | None = None
+    kept: Spectrum | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,7 +64,7 @@ class Geometry(Shown):
     @property
     def exact(self) -> bool:
         """Whether G is a closed form."""
-        return self.plan.estimator == "closed form"
+        return self.plan.exact
 
     def part(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "n n"]:
         """The factor from some of the folds, not averaged over symmetries."""
@@ -131,20 +131,22 @@ class Geometry(Shown):
 
     @cached_property
     def _spectrum(self) -> Spectrum:
+        if self.kept is not None:
+            return self.kept
         if self.exact:
             return exact_spectrum(self.factor, self.structure, self.symmetries)
-        home = self.home if self.structure.rows >= KEPT_FROM else None
-        if home and (kept := read_spectrum(home, self.plan, self.state)):
-            return kept
         with memory_errors_explained(f"the spectrum of {self.plan.network}", "free some memory"):
-            found = sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
-        if home:
-            write_spectrum(home, self.plan, self.state, found)
-        return found
+            return sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
 
     def spectrum(self) -> Spectrum:
         """Eigenvalues, eigenvectors, their resolution and bands; computed once."""
         return self._spectrum
+
+    def at(self, state: State) -> "Geometry":
+        """The same geometry, with what it has computed, at a state of equal sums."""
+        other = replace(self, state=state)
+        vars(other).update({k: v for k, v in vars(self).items() if k not in vars(other)})
+        return other
 
     def save(self, directory: str | Path) -> None:
         """Write `geometry.safetensors` into a directory, atomically."""
@@ -171,7 +173,7 @@ class EachFold:
 
 
 def load_geometry(directory: str | Path) -> Geometry:
-    """Load a geometry from a directory that `--out` or `Geometry.save` wrote.
+    """Load a geometry from a directory that an estimate or `Geometry.save` wrote.
 
     Raises:
         ArtefactError: if there is none, or it is truncated, foreign or corrupt.
@@ -183,7 +185,25 @@ def load_geometry(directory: str | Path) -> Geometry:
     ...     sads.load_geometry(directory).networks
     24
     """
-    return Geometry(*read_state(Path(directory)), home=Path(directory))
+    plan, state = read_state(Path(directory))
+    large = plan.readout.structure.rows >= KEPT_FROM
+    kept = read_spectrum(Path(directory), plan, state) if large else None
+    return Geometry(plan, state, kept)
+
+
+def keep_spectrum(geometry: Geometry, directory: str | Path) -> None:
+    """Keep the spectrum of a large geometry beside it, for whoever loads it next.
+
+    Of small geometries it is computed faster than read. Nothing happens where the directory cannot
+    be written to.
+
+    Args:
+        geometry: a geometry; its spectrum is computed if it is not known yet.
+        directory: where the geometry is stored.
+    """
+    large = geometry.structure.rows >= KEPT_FROM and not geometry.exact
+    if large and geometry.kept is None:
+        write_spectrum(Path(directory), geometry.plan, geometry.state, geometry.spectrum())
 
 
 def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:

@@ -54,16 +54,16 @@ def zero_parameters(network: nn.Module) -> dict[str, nn.Parameter]:
 
 def zero_layers(network: nn.Module) -> tuple[str, ...]:
     """Layers whose weight starts at zero, and gains that do; zero biases are no layers."""
-    found: list[str] = []
+    layers: list[str] = []
     for name in zero_parameters(network):
         owner, _, own = name.rpartition(".")
         layer = network.get_submodule(owner)
         if hasattr(layer, "reset_parameters"):
             if own == "weight":
-                found.append(owner)
+                layers.append(owner)
         elif _GAIN.search(own) or (own == "weight" and network.get_parameter(name).ndim > 1):
-            found.append(name)
-    return tuple(dict.fromkeys(found))
+            layers.append(name)
+    return tuple(dict.fromkeys(layers))
 
 
 def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:

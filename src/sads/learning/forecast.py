@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,6 +25,7 @@ from scipy.stats import chi2
 from ..diffusion.training import explained
 from ..directions.sets import DirectionSet, Eigenvectors
 from ..errors import InputError
+from ..frames import as_frame
 from ..inspection.jacobian_products import Way
 from ..randomness import stream
 from ..shown import Shown
@@ -32,6 +33,9 @@ from .agreement import halves_agreement, stepped_up
 from .method import Method
 from .one_step import OneStep
 from .scene import Scene
+
+if TYPE_CHECKING:
+    import pandas
 
 FEWEST, MOST = 8, 1_024  # networks
 EQUAL = 0.01  # p-value above which directions are said not to differ
@@ -50,6 +54,11 @@ class Forecast(Shown):
         way: how products with the Jacobian were computed.
         eigenvalues: of the geometry that gave the directions; None for other directions.
         bands: the band of each eigenvector, or the number of each group.
+
+    >>> import sads
+    >>> forecast = sads.forecast("cnn,width=4,depth=1", "gaussian", shape="1x4x4", networks=8)
+    >>> forecast.networks, forecast.drift.shape == forecast.drift_error.shape
+    (8, True)
     """
 
     about: dict[str, Any]
@@ -177,17 +186,9 @@ class Forecast(Shown):
             )
         ]
 
-    def to_frame(self) -> Any:
-        """The records as a pandas data frame.
-
-        Raises:
-            InputError: if pandas is not installed.
-        """
-        try:
-            import pandas  # pyright: ignore[reportMissingImports]
-        except ImportError:
-            raise InputError("a data frame needs pandas: pip install pandas") from None
-        return pandas.DataFrame(self.records())
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each group of directions; needs pandas."""
+        return as_frame(self.records())
 
     def save(self, directory: str | Path) -> None:
         """Write it to a directory."""

@@ -38,6 +38,13 @@ def load_forecast(directory: str | Path) -> Forecast:
 
     Raises:
         ArtefactError: if the file is missing, foreign, truncated, corrupt or of a newer version.
+
+    >>> import sads, tempfile
+    >>> forecast = sads.forecast("cnn,width=4,depth=1", "gaussian", shape="1x4x4", networks=8)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     forecast.save(directory)
+    ...     sads.load_forecast(directory).networks
+    8
     """
     path = Path(directory) / FILE
     if not path.is_file():

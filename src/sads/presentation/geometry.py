@@ -6,8 +6,7 @@ from typing import Any
 from ..devices import available_memory
 from ..directions import Spectrum
 from ..geometry import Geometry
-from ..geometry.plan import Plan
-from ..geometry.state import factor_bytes
+from ..geometry.plan import OUTPUTS, Plan
 from . import assumptions, directions
 from .directions import headline
 from .markup import facts
@@ -23,6 +22,7 @@ def provenance(plan: Plan) -> dict[str, Any]:
         "assumptions": None if plan.assumptions is None else asdict(plan.assumptions),
         "shape": list(plan.shape),
         "probe": plan.probe,
+        "of": plan.of,
         "estimator": plan.estimator,
         "weighting": plan.weighting,
         "timesteps": list(plan.timesteps),
@@ -130,9 +130,13 @@ def _range_of_eigenvalues(geometry: Geometry) -> str:
     missing = "no network has shown yet" if spectrum.unseen else "it cannot produce at all"
     without = f" and {null} directions that {missing}" if null else ""
     return (
-        f"Largest eigenvalue {largest:.4g} (modelled worst), smallest {smallest:.4g}{without}: "
-        f"a ratio of {ratio:.3g}."
+        f"Largest eigenvalue {largest:.4g} ({_meaning(geometry.plan)}), smallest "
+        f"{smallest:.4g}{without}: a ratio of {ratio:.3g}."
     )
+
+
+def _meaning(plan: Plan) -> str:
+    return "modelled worst" if plan.of == OUTPUTS else "moved most by a training step"
 
 
 def known(spectrum: Spectrum) -> str:
@@ -170,7 +174,8 @@ def _redrawn(plan: Plan) -> list[str]:
 
 def _sampled_from(plan: Plan) -> str:
     """What is sampled where the last layer is not integrated exactly."""
-    return "random last layers" if plan.readout.kind == "random" else "plain outputs"
+    kinds = {"random": "random last layers", "tangent": "products of Jacobians"}
+    return kinds.get(plan.readout.kind, "plain outputs")
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
@@ -201,7 +206,7 @@ def plan_sentences(plan: Plan) -> list[str]:
 
 
 def _bytes(plan: Plan) -> int:
-    return factor_bytes(plan.readout, exact=plan.estimator == "closed form")
+    return plan.readout.peak_memory(exact=plan.exact)
 
 
 def _last_layer(plan: Plan) -> str:

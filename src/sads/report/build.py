@@ -7,7 +7,7 @@ from pathlib import Path
 from ..alignment import align
 from ..doctor import Diagnosis, diagnose
 from ..errors import ArtefactError, InputError, SadsError
-from ..geometry import load_geometry
+from ..geometry import keep_spectrum, load_geometry
 from ..networks.adapters import Assumptions
 from ..path import Schedule
 from ..presentation.numbers import sizes
@@ -139,6 +139,7 @@ def _load(directories: Sequence[str | Path], tell: Tell) -> list[Named]:
                 f"{directory} has only {geometry.networks} networks so far, too few for a "
                 "geometry: let its run go on"
             )
+        keep_spectrum(geometry, directory)
         geometries.append(Named(directory, geometry))
         first = geometries[0]
         if geometry.shape != first.geometry.shape:

@@ -26,6 +26,8 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
         words += ["--networks", str(geometry.networks), "--seed", str(plan.seed)]
     if plan.estimator == "naive":
         words += ["--estimator", "naive"]
+    if plan.of != "outputs":
+        words += ["--of", plan.of]
     if plan.weighting != "score":
         words += ["--weighting", plan.weighting]
     if plan.timesteps != (0, plan.steps):

@@ -21,6 +21,11 @@ from .subjects import Subject
 COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
 LARGEST = 1024  # rows of a factor that are compared fold by fold
 NOT_ASKED = "Not examined. Pass --doctor to sads report."
+#: What large and small eigenvalues mean, of the geometry of outputs and of the tangent kernel.
+SAID = {
+    "outputs": ("is predicted to model", "worst", "best"),
+    "tangent": ("is moved by the first training steps along", "most", "least"),
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,9 @@ def predicted(geometry: Geometry) -> str:
     values = spectrum.eigenvalues
     ratio = float(values[0] / values[len(values) - null - 1])
     fall = f"{ratio:,.0f}" if ratio < 1e6 else f"{ratio:.1g}"
-    text = f"{_preference(spectrum, name)}; eigenvalues fall by a factor of {fall}."
+    text = (
+        f"{_preference(spectrum, name, geometry.plan.of)}; eigenvalues fall by a factor of {fall}."
+    )
     if null and spectrum.unseen:
         text += f" Too few networks were drawn to see {null:,} of {len(values):,} directions."
     elif null:
@@ -78,17 +85,18 @@ def predicted(geometry: Geometry) -> str:
     return text
 
 
-def _preference(spectrum: Spectrum, name: str) -> str:
+def _preference(spectrum: Spectrum, name: str, of: str) -> str:
     """Which end of the spectrum is coarse and which is fine."""
     worst, best = (frequency_of_end(spectrum, worst=one) for one in (True, False))
+    does, most, least = SAID[of]
     if worst is None or best is None:
-        return f"{name} is predicted to model directions of large eigenvalue worst"
+        return f"{name} {does} directions of large eigenvalue {most}"
     numbers = f"mean frequency {worst:.2g} and {best:.2g} times white noise's"
     if _pattern(worst) == _pattern(best):
         alike = f"its worst and its best directions are {_pattern(best)}"
         return f"{name} prefers no scale: {alike} ({numbers})"
-    ends = f"{_pattern(worst)} worst and {_pattern(best)} best"
-    return f"{name} is predicted to model {ends} ({numbers})"
+    ends = f"{_pattern(worst)} {most} and {_pattern(best)} {least}"
+    return f"{name} {does} {ends} ({numbers})"
 
 
 def _pattern(frequency: float) -> str:

@@ -15,23 +15,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from ..errors import NetworkError
-from ..inspection.last_layer import LastLayer
-from ..inspection.last_layer_moments import Variances
-from ..inspection.readout import ReadOut
-from ..inspection.tracing import LINEAR, TRANSPOSED, Call
-from .ensemble import Readings
-from .tail import Tail
+from .last_layer import LastLayer
+from .last_layer_moments import Variances
+from .readers import Reader, Readings, Traced
+from .reading import Batch, Reading, times
+from .tracing import LINEAR, TRANSPOSED, Call, NoLastLayer
 
 RANDOM_LAYERS = 32
 UNEXPLAINED = 1e-3  # of an output that neither the last layer nor the input explains
 
 
 @dataclass(frozen=True)
-class RandomLayers:
+class LayerDraws:
     """Draws last layers and applies them to features.
 
     Attributes:
@@ -78,95 +76,78 @@ class RandomLayers:
         return z if gains is None else z * gains.to(z)
 
 
-@dataclass(frozen=True)
-class Integration:
-    """How the last layers of a family are integrated.
+@dataclass(frozen=True, kw_only=True)
+class Integration(Reading):
+    """The last layers of networks that were traced, integrated.
 
     Attributes:
         layer: the last layer.
         variances: of its weight and bias.
-        tail: what follows it.
-        readout: what is accumulated.
-        random: draws last layers, for the read-out `random`.
+        draws: draws last layers, where they are not integrated exactly.
     """
 
     layer: LastLayer
     variances: Variances
-    tail: Tail
-    readout: ReadOut
-    random: RandomLayers | None
+    draws: LayerDraws | None = None
+
+    def reader(self, network: nn.Module) -> Reader:
+        trial = self.layer.trial
+        values = torch.zeros_like(trial) if self.tail.constant else trial
+        return Traced(network, self.layer.index, values, self.layer.late_bias)
 
     @property
-    def values(self) -> Tensor:
-        """What is put in the place of u."""
-        trial = self.layer.trial
-        return torch.zeros_like(trial) if self.tail.constant else trial
+    def integrated(self) -> frozenset[str] | None:
+        if self.layer.late and self.variances.bias is None:
+            return None  # each network's bias is set to zero once it is made
+        weight = frozenset() if self.variances.weight is None else self.layer.weight
+        return weight | (frozenset() if self.variances.bias is None else self.layer.bias)
+
+    def used(self, readings: Readings) -> list[Tensor]:
+        """Of mean squares only those that stand for a variance are used."""
+        h, output, squares = _traced(readings)
+        exact = (self.variances.weight, self.variances.bias)
+        return [h, output, *(squares[:, i] for i, known in enumerate(exact) if known is None)]
 
     def moment(
-        self,
-        readings: Readings,
-        x: Float[Tensor, "N ..."],
-        t: Int[np.ndarray, " N"],
-        root: Float[np.ndarray, " N"],
-        rng: np.random.Generator,
+        self, readings: Readings, at: Batch, rng: np.random.Generator
     ) -> Float[Tensor, "n n"]:
-        """The summed moment of a batch.
-
-        Args:
-            readings: of N networks.
-            x: their inputs.
-            t: their timesteps.
-            root: square roots of the weights of their outer products.
-            rng: for random last layers.
-        """
-        h, output, squares = readings
-        if output is None or squares is None:
-            raise TypeError("an integration needs networks that were traced")
-        scaled = root * self._scales(output, x, t)
+        h, output, squares = _traced(readings)
+        scaled = at.root * self._scales(output, at)
         own = squares.double().cpu().numpy()
         weight, bias = (
-            own[:, i] if exact is None else np.full(len(t), exact)
+            own[:, i] if exact is None else np.full(len(at.t), exact)
             for i, exact in enumerate((self.variances.weight, self.variances.bias))
         )
-        constant = _times(output, root) if self.tail.constant else None
-        if self.random is not None:
-            drawn = self.random.outputs(h, weight, bias, rng)
-            return self.readout.moment(_times(drawn, scaled), constant)
+        constant = times(output, at.root) if self.tail.constant else None
+        if self.draws is not None:
+            drawn = self.draws.outputs(h, weight, bias, rng)
+            return self.readout.moment(times(drawn, scaled), constant)
         added = float(scaled**2 @ bias) if self.readout.settled else 0.0
         exact = self.variances.weight is not None  # then the read-out has it
-        h = _times(h, scaled if exact else scaled * np.sqrt(weight))
+        h = times(h, scaled if exact else scaled * np.sqrt(weight))
         return self.readout.moment(h, constant, added)
 
-    def _scales(
-        self, output: Float[Tensor, "N ..."], x: Float[Tensor, "N ..."], t: Int[np.ndarray, " N"]
-    ) -> Float[np.ndarray, " N"]:
+    def _scales(self, output: Float[Tensor, "N ..."], at: Batch) -> Float[np.ndarray, " N"]:
         """The scale s of each network.
 
         Raises:
-            NetworkError: where something else is in an output than was found before.
+            NoLastLayer: where something else is in an output than was found before.
         """
         if self.tail.constant:
-            return self.tail.scales[t]
+            return self.tail.scales[at.t]
         flat = output.double().flatten(1).cpu()
-        if not bool(torch.isfinite(flat).all()):
-            raise NetworkError(
-                "it returned NaN or infinity: check its initial scale, or leave out timesteps "
-                "where it fails"
-            )
         pattern = self.layer.pattern.double()
-        slopes = torch.from_numpy(self.tail.slopes[t])[:, None]
-        rest = flat - slopes * x.double().flatten(1)
+        slopes = torch.from_numpy(self.tail.slopes[at.t])[:, None]
+        rest = flat - slopes * at.x.double().flatten(1)
         scales = rest @ pattern / pattern.square().sum()
         rest = (rest - scales[:, None] * pattern).abs().amax(1)
         if bool((rest > UNEXPLAINED * flat.abs().amax(1)).any()):
-            raise NetworkError(
-                "something is added to the last layer's output only sometimes: use the naive "
-                "estimator"
-            )
+            raise NoLastLayer("something is added to its last layer's output only sometimes")
         return scales.numpy()
 
 
-def _times(values: Tensor, factors: Float[np.ndarray, " N"]) -> Tensor:
-    """Each network's values times its factor."""
-    own = torch.from_numpy(factors).to(values.device, values.dtype)
-    return values * own.view(-1, *(1,) * (values.ndim - 1))
+def _traced(readings: Readings) -> tuple[Tensor, Tensor, Tensor]:
+    h, output, squares = readings
+    if output is None or squares is None:
+        raise TypeError("an integration needs networks that were traced")
+    return h, output, squares

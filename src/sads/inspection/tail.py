@@ -22,14 +22,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..inspection.last_layer import LastLayer, scales_at
-from ..inspection.members import LARGEST_SMALL
-from ..inspection.tracing import NoLastLayer, read
 from ..networks import ScoreFamily
 from ..networks.adapters import Adapted
 from ..networks.adapters.calls import conversion
-from ..probes import Gaussian, Probe
-from .closed_form import expected_energy
+from ..probes import Probe
+from .last_layer import LastLayer, scales_at
+from .members import LARGEST_SMALL
+from .tracing import NoLastLayer, read
 
 TOGETHER = 50  # timesteps of a small network that are evaluated at once
 PROPORTIONAL = 1e-4  # relative residual up to which a counts as a multiple of x
@@ -79,8 +78,22 @@ def converted_tail(
         weights: probability times weight of each timestep.
     """
     slopes, scales = _conversion(network, family)
-    energy = expected_energy(probe, family.size, family.schedule) / family.size
+    energy = probe.energy(family.size, family.schedule) / family.size
     proposal = scales**2 + slopes**2 * energy
+    return plain_tail(proposal, float(weights @ proposal))
+
+
+def parametric_tail(
+    network: nn.Module, family: ScoreFamily, weights: Float[np.ndarray, " T"]
+) -> Tail:
+    """The tail of derivatives by the parameters, to which constant parts add nothing.
+
+    Args:
+        network: a member.
+        family: its family.
+        weights: probability times weight of each timestep.
+    """
+    proposal = _conversion(network, family)[1] ** 2
     return plain_tail(proposal, float(weights @ proposal))
 
 
@@ -118,17 +131,16 @@ def measured_tail(
         for i, network in enumerate((first, networks[-1]))
     ]
     silent = all(not bool(a.any()) for a, _ in at_probe)
-    known = slopes is not None and isinstance(probe, Gaussian)
-    if silent or known:
+    variance = 0.0 if silent else probe.isotropic_variance
+    if silent or (slopes is not None and variance is not None):
         total = float(weights @ scales**2)
-        std = probe.std if isinstance(probe, Gaussian) and not silent else 0.0
         slopes = np.zeros_like(scales) if slopes is None or silent else slopes
-        floor = float(weights @ slopes**2) * std**2 / total
+        floor = float(weights @ slopes**2) * (variance or 0.0) / total
         return Tail(scales, slopes, scales**2, total, floor)
     if not layer.steady:
         raise NoLastLayer("both what is added to its last layer and its scale vary")
     own = np.mean([float(call.u.square().mean()) for _, call in at_probe])
-    energy = expected_energy(probe, family.size, family.schedule) / family.size
+    energy = probe.energy(family.size, family.schedule) / family.size
     rest = _mean_square([a for a, _ in at_probe]) if slopes is None else slopes**2 * energy
     proposal = scales**2 * max(float(own), 1e-12) + rest
     total = float(weights @ proposal)

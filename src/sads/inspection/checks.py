@@ -1,6 +1,6 @@
 """Whether a family can be studied at all, told on a few of its networks before any long work."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,6 @@ from torch import Tensor, nn
 
 from ..devices import is_memory_error, require_memory
 from ..errors import NetworkError, SadsError, brief
-from ..inspection.initial_distributions import agreed, recorded
-from ..inspection.members import Members, follow
-from ..inspection.readout import readout_of
-from ..inspection.unusable_outputs import check_output, why_silent
-from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.adapters import Assumptions, assumptions_of
 from ..networks.adapters.explain import why_not_called
@@ -23,8 +18,10 @@ from ..networks.initialisation import Distribution
 from ..networks.isolation import seeded
 from ..probes import Probe
 from ..randomness import stream, torch_stream
-from .closed_form import has_closed_form
-from .state import require_factor
+from .initial_distributions import agreed, recorded
+from .members import Members, follow
+from .unusable_outputs import check_output, why_silent
+from .zero_outputs import Silence, is_mute, redrawn, silence_of
 
 TRIED = 2
 BUILT = 8  # small networks that must agree on how they start
@@ -54,6 +51,9 @@ def check_family(
     seed: int,
     zero_output: str = "explain",
     timesteps: tuple[int, int] | None = None,
+    before_running: Callable[[nn.Module], None] = lambda network: None,
+    *,
+    silent: bool = False,
 ) -> Checked:
     """Run a few networks, and say whether they start as their class declares.
 
@@ -66,9 +66,11 @@ def check_family(
         seed: of the networks and inputs.
         zero_output: what to do about networks that output zero.
         timesteps: the first and the one after the last; all by default.
+        before_running: called with one of them; may refuse it before any is run.
+        silent: whether networks that output zero are left as they are, unless they are redrawn.
 
     Raises:
-        InputError: if samples or the factor do not fit in memory.
+        InputError: if a few samples do not fit in memory.
         NetworkError: if networks are no modules, fail, return another shape or NaN, give two
             answers to one question, or do not depend on their parameters.
     """
@@ -82,37 +84,59 @@ def check_family(
     seeds = [int(rng.integers(2**62)) for _ in range(BUILT)]
     members = _members(family, seeds)
     first = members.networks[0]
-    if isinstance(first, ScoreNetwork):  # ours tell before they are run
-        require_factor(readout_of(first), exact=has_closed_form(first, probe))
+    before_running(first)
     for i, member in enumerate(members.networks[:TRIED]):
-        own, step = x[i : i + 1], t[i : i + 1]
-        check_output(_call(member, own, step), family, member, own, step)
-        if not torch.equal(*(_call(member, own, step, s) for s in (1, 2))):
-            raise NetworkError(
-                f"{family.name} gives two different outputs for one input in eval mode: switch off "
-                "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
-            )
+        _check_answers(family, member, x[i : i + 1], t[i : i + 1])
     assumptions = assumptions_of(
-        members.networks[0], family.schedule, x[:1], torch.from_numpy(t[:1]), family.name
+        first, family.schedule, x[:1], torch.from_numpy(t[:1]), family.name
     )
-    asleep: tuple[str, ...] = ()
-    noise, step = _noise(family), t[:1]
+    if silent and zero_output == "explain":
+        return Checked(members, _declared(members.networks), (), assumptions)
+    asleep, step = _to_wake(members, probe, x, t, zero_output)
+    if asleep:
+        members = _woken(family, asleep, seeds, x[:1], step)
+    return Checked(members, _declared(members.networks), asleep, assumptions)
+
+
+def _check_answers(family: ScoreFamily, member: nn.Module, x: Tensor, t: np.ndarray) -> None:
+    """A network must give a usable output, and the same one whenever it is asked."""
+    check_output(_call(member, x, t), family, member, x, t)
+    if not torch.equal(*(_call(member, x, t, seed) for seed in (1, 2))):
+        raise NetworkError(
+            f"{family.name} gives two different outputs for one input in eval mode: switch off "
+            "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
+        )
+
+
+def _to_wake(
+    members: Members, probe: Probe, x: Tensor, t: np.ndarray, zero_output: str
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """The layers to redraw in silent networks, none in others, and the timestep that tells."""
+    noise, step = _noise(members.family), t[:1]
     silent = [i for i in range(TRIED) if not _depends(members, x[i : i + 1], t[i : i + 1])]
     if silent:
         step = t[silent[0] : silent[0] + 1]
         _check_elsewhere(members, probe, step)
-        asleep = _to_redraw(members, noise, step, zero_output)
-    elif _declared(members.networks) is None and silence_of(first, noise, torch.from_numpy(step)):
-        asleep = _to_redraw(members, noise, step, zero_output)
-    if asleep:
-        members = _members(redrawn(family, asleep), seeds)
-        still = not _depends(members, x[:1], step) and not _depends(members, noise, step)
-        if still or is_mute(members.networks[0], noise, torch.from_numpy(step)):
-            raise NetworkError(
-                f"{family.name} still outputs nothing of its own after redrawing "
-                f"{_listed(asleep)}: try zero_output 'all', which redraws every zero layer"
-            )
-    return Checked(members, _declared(members.networks), asleep, assumptions)
+    else:
+        ours = _declared(members.networks) is not None
+        if ours or silence_of(members.networks[0], noise, torch.from_numpy(step)) is None:
+            return (), step
+    return _to_redraw(members, noise, step, zero_output), step
+
+
+def _woken(
+    family: ScoreFamily, asleep: tuple[str, ...], seeds: list[int], x: Tensor, step: np.ndarray
+) -> Members:
+    """Networks with layers redrawn, if that gives them an output of their own."""
+    members = _members(redrawn(family, asleep), seeds)
+    noise = _noise(family)
+    still = not _depends(members, x, step) and not _depends(members, noise, step)
+    if still or is_mute(members.networks[0], noise, torch.from_numpy(step)):
+        raise NetworkError(
+            f"{family.name} still outputs nothing of its own after redrawing "
+            f"{_listed(asleep)}: try zero_output='all', which redraws every zero layer"
+        )
+    return members
 
 
 def _declared(networks: list[nn.Module]) -> ScoreNetwork | None:
@@ -189,7 +213,7 @@ def _to_redraw(members: Members, x: Tensor, t: np.ndarray, zero_output: str) -> 
     if not names:
         raise NetworkError(
             f"several layers in a row zero the output of {family.name} "
-            f"({_listed(silence.zeros)}): redraw them all with zero_output 'all'"
+            f"({_listed(silence.zeros)}): redraw them all with zero_output='all'"
         )
     return names
 
@@ -211,9 +235,8 @@ def _why_zero(family: ScoreFamily, silence: Silence) -> str:
         outputs = "outputs only its biases, no weight reaches its output"
     return (
         f"{family.name} {outputs}: {_listed(blamed)} {'is' if len(blamed) == 1 else 'are'} "
-        "initialised to zero; redraw with --zero-output last (all for every zero layer; "
-        "zero_output='last' in Python), or initialise otherwise in the factory (zero_init=false "
-        "for the networks of sads)"
+        "initialised to zero; redraw with zero_output='last' ('all' for every zero layer), or "
+        "initialise otherwise in the factory (zero_init=false for the networks of sads)"
     )
 
 

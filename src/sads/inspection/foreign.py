@@ -1,7 +1,7 @@
 """How networks are read that declare nothing about themselves.
 
-The last layer is found by tracing (`networks.last_layer`), how its weight starts is looked at
-(`networks.weights`), and what follows it is verified to be eps = a + s D Q u. If u's entries land
+The last layer is found by tracing (`last_layer`), how its weight starts is looked at
+(`last_layer_moments`), and what follows it is verified to be eps = a + s D Q u. If u's entries land
 in the sample so that Q (A (x) I) Q^T is one of the known structures, the layer is integrated
 exactly; if Q is another rearrangement, D is needed or the layer is an unusual convolution, several
 random last layers are drawn for each network; otherwise the output is sampled as it is, and the
@@ -9,7 +9,6 @@ reason is kept.
 """
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,67 +16,52 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..directions import Structure
+from ..directions.structure import Channels, Dense, Isotropic, Structure, Tokens
 from ..errors import SadsError, brief
-from ..inspection.last_layer import LastLayer, find_last_layer, without
-from ..inspection.last_layer_moments import (
+from ..networks.initialisation import Constant
+from ..probes import Probe
+from .integration import RANDOM_LAYERS, Integration, LayerDraws
+from .last_layer import LastLayer, find_last_layer, without
+from .last_layer_moments import (
     LastValues,
     Variances,
     check_not_copied,
     exact_variance,
     last_layer_variances,
 )
-from ..inspection.members import Members
-from ..inspection.readout import ReadOut, sampled
-from ..inspection.tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
-from ..networks.initialisation import Constant
-from ..probes import Probe
-from .integration import RANDOM_LAYERS, Integration, RandomLayers
+from .members import Members
+from .reading import Reading
+from .readout import AnyReadOut, Convolution, DenseLayer, RandomLayers, Sampled, TokenWise
 from .tail import Tail, converted_tail, measured_tail
+from .tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
 
 TIMESTEPS, FEW_TIMESTEPS = 8, 3  # looked at for the scale, in small and in large networks
 ENTRIES_CHECKED = 20_000  # of the weights of one output, that tell how an unknown one starts
 FEWEST_BUILT, MOST_BUILT = 4, 256  # networks built for it
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a family is read.
-
-    Attributes:
-        readout: what is accumulated.
-        tail: what follows the last layer, or the whole output.
-        integration: of the last layer; None where outputs are sampled.
-        note: why the last layer is not integrated exactly; empty where it is.
-    """
-
-    readout: ReadOut
-    tail: Tail
-    integration: Integration | None
-    note: str
-
-
-def plain_reading(
-    members: Members, probe: Probe, note: str, weights: Float[np.ndarray, " T"]
-) -> Reading:
-    """Outputs as they are; `weights` are the probability times the weight of each timestep."""
-    tail = converted_tail(members.networks[0], members.family, probe, weights)
-    return Reading(sampled(members.family.shape), tail, None, note)
-
-
 @torch.no_grad()
 def read_foreign(
     members: Members, probe: Probe, weights: Float[np.ndarray, " T"], rng: np.random.Generator
 ) -> Reading:
-    """Settle how a family is read that declares nothing."""
+    """Settle how a family is read that declares nothing.
+
+    Args:
+        members: a few of its networks.
+        probe: where they are looked at.
+        weights: probability times weight of each timestep.
+        rng: of the inputs they are looked at with.
+    """
     try:
         return _read_last_layer(members, probe, weights, rng)
     except NoLastLayer as why:
-        return plain_reading(members, probe, str(why), weights)
+        note = str(why)
     except SadsError:
         raise
     except Exception as error:  # other people's code, with parameters and values of our choice
-        return plain_reading(members, probe, f"it fails when looked into: {brief(error)}", weights)
+        note = f"it fails when looked into: {brief(error)}"
+    tail = converted_tail(members.networks[0], members.family, probe, weights)
+    return Reading(Sampled(members.family.shape), tail, note)
 
 
 def _read_last_layer(
@@ -99,25 +83,45 @@ def _read_last_layer(
         for network in members.networks:
             zeroed.enter_context(without(network, layer.late_bias))
         tail = measured_tail(members.networks, layer, family, probe, weights, (x, inputs, steps))
-    place = arrangement(call, layer.selection, family.shape) if layer.gains is None else None
-    extra: dict[str, Any] = {"floor": tail.floor, "constant": tail.constant}
-    if place is None:
-        readout = ReadOut("random", family.shape, RANDOM_LAYERS, **extra)
-        random = RandomLayers(call, layer)
+    structure = arrangement(call, layer.selection, family.shape) if layer.gains is None else None
+    if structure is None:
+        readout = RandomLayers(
+            family.shape, RANDOM_LAYERS, floor=tail.floor, constant=tail.constant
+        )
         note = "its last layer is an unusual one"
         if layer.gains is not None:
             note = "its last layer is multiplied by another factor for each entry"
-        return Reading(readout, tail, Integration(layer, variances, tail, readout, random), note)
+        draws = LayerDraws(call, layer)
+        return Integration(readout, tail, note, layer=layer, variances=variances, draws=draws)
+    readout = _readout(call, structure, variances, tail, steady=layer.steady)
+    return Integration(readout, tail, layer=layer, variances=variances)
+
+
+def _readout(
+    call: Call, structure: Structure, variances: Variances, tail: Tail, *, steady: bool
+) -> AnyReadOut:
+    """The read-out of a last layer that imposes a known structure."""
     # Where every network has its own share of the bias, that is added network by network.
-    settled = variances.bias is None or (variances.bias > 0 and not layer.steady)
+    settled = variances.bias is None or (variances.bias > 0 and not steady)
     # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
     bias = 0.0 if settled else (variances.bias or 0.0) * tail.bias_share
-    kernel = () if call.function is LINEAR else tuple(call.weight.shape[2:])
-    weight = 1.0 if variances.weight is None else variances.weight
-    extra |= {"settled": settled, **place.fields}
-    width = features_width(call)
-    readout = ReadOut(place.kind, family.shape, width, weight, bias, kernel, **extra)
-    return Reading(readout, tail, Integration(layer, variances, tail, readout, None), "")
+    layer: type[AnyReadOut] = Convolution
+    width, kernel = call.h.shape[1], tuple(call.weight.shape[2:])
+    if call.function is LINEAR:
+        layer = DenseLayer if isinstance(structure, Isotropic) else TokenWise
+        width, kernel = call.h.shape[-1], ()
+    return layer(
+        structure.shape,
+        width=int(width),
+        weight_variance=1.0 if variances.weight is None else variances.weight,
+        bias_variance=bias,
+        kernel=kernel,
+        patch=structure.patch,
+        arrangement=structure.kind,
+        floor=tail.floor,
+        constant=tail.constant,
+        settled=settled,
+    )
 
 
 def _timesteps(
@@ -151,20 +155,7 @@ def _variances(
     return last_layer_variances(values, weight, bias)
 
 
-def features_width(call: Call) -> int:
-    """Features that each entry of the last layer's output reads, without the kernel."""
-    return int(call.h.shape[-1] if call.function is LINEAR else call.h.shape[1])
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """A kind of read-out and the fields that place its output in the sample."""
-
-    kind: str
-    fields: dict[str, Any]
-
-
-def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Arrangement | None:
+def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Structure | None:
     """The structure that the last layer imposes on the sample; None if it is not a known one."""
     if call.function is LINEAR:
         copies = call.u.shape[-1]
@@ -180,28 +171,22 @@ def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Arrang
         rows_fit = bool((row[entries] == torch.arange(tokens)[:, None]).all())
         own = copy[entries]
         if rows_fit and bool((own == own[0]).all()) and len(own[0].unique()) == len(own[0]):
-            return _named(call, structure)
+            return structure if call.function is LINEAR or _same_grid(call, structure) else None
     return None
 
 
-def _named(call: Call, structure: Structure) -> Arrangement | None:
-    if call.function is LINEAR:
-        kind = "dense" if structure.kind == "isotropic" else "tokens"
-        return Arrangement(kind, {"patch": structure.patch, "arrangement": structure.kind})
+def _same_grid(call: Call, structure: Structure) -> bool:
+    """Whether a convolution's positions are those of the structure, in as many axes."""
     sides = structure.shape[1:] if len(structure.shape) > 1 else structure.shape
-    if tuple(call.u.shape[2:]) != tuple(n // structure.patch for n in sides):
-        return None
-    fields = {"patch": structure.patch, "arrangement": structure.kind}
-    return Arrangement("convolution", fields)
+    return tuple(call.u.shape[2:]) == tuple(n // structure.patch for n in sides)
 
 
 def _candidates(shape: tuple[int, ...], tokens: int) -> list[Structure]:
     """Structures with as many rows as the last layer has tokens or positions."""
     sides = shape[1:] if len(shape) > 1 else shape
     patches = [p for p in range(2, min(sides) + 1) if all(n % p == 0 for n in sides)]
-    found = [Structure(kind, shape) for kind in ("isotropic", "channels", "dense")]
-    found += [Structure("tokens", shape, p) for p in patches]
-    return [s for s in found if s.rows == tokens]
+    known = [Isotropic(shape), Channels(shape), Dense(shape), *(Tokens(shape, p) for p in patches)]
+    return [structure for structure in known if structure.rows == tokens]
 
 
 def is_plain_convolution(call: Call) -> bool:
