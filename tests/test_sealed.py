@@ -132,7 +132,7 @@ PLANS = [
     ({"shape": (2, -2, -2)}, "a shape"),
 ]
 READOUTS = [
-    ({"kind": "magic"}, "a kind of read-out"),
+    ({"kind": "magic"}, "expected tags"),
     ({"weight_variance": -0.5}, "weight_variance from 0 on"),
     ({"bias_variance": -0.5}, "bias_variance from 0 on"),
     ({"floor": -1.0}, "floor from 0 on"),

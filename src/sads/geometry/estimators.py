@@ -119,7 +119,7 @@ class Naive(Estimator):
     """The paper's estimator."""
 
     name = "naive"
-    networks = 10_000
+    networks: ClassVar[int | None] = 10_000
     stacks = False
     whole = True
 
@@ -176,7 +176,7 @@ class Tangent(Estimator):
 
     name = "tangent"
     of = "tangent"
-    tolerance = 0.05
+    tolerance: ClassVar[float] = 0.05
     whole = True
     silent = True
 

@@ -89,7 +89,7 @@ class Traced(Reader):
         super().__init__(network)
         self.index = index
         self.register_buffer("values", values, persistent=False)
-        self.late_square = 0.0
+        self.late_square: float = 0.0
         if late_bias is not None:
             with torch.no_grad():
                 bias = network.get_parameter(late_bias)

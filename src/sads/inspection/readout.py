@@ -163,7 +163,7 @@ class Convolution(ReadOut):
     """Features before a convolution."""
 
     kind: Literal["convolution"] = field(default="convolution", kw_only=True)
-    usual = Channels
+    usual: ClassVar[type[Structure]] = Channels
 
     @property
     def _own_rank(self) -> int:
@@ -188,7 +188,7 @@ class TokenWise(ReadOut):
     """Features before a linear layer that acts on every token."""
 
     kind: Literal["tokens"] = field(default="tokens", kw_only=True)
-    usual = Tokens
+    usual: ClassVar[type[Structure]] = Tokens
 
     def _raw(self, h: Float[Tensor, "N n c"]) -> Float[Tensor, "n n"]:
         flat = h.transpose(0, 1).flatten(1)
@@ -200,7 +200,7 @@ class DenseLayer(ReadOut):
     """Features before a linear layer that makes the whole sample."""
 
     kind: Literal["dense"] = field(default="dense", kw_only=True)
-    usual = Isotropic
+    usual: ClassVar[type[Structure]] = Isotropic
 
     @property
     def _own_rank(self) -> int:

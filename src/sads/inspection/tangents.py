@@ -9,6 +9,7 @@ each network: they share its forward pass, and of wide networks J J^T hardly dif
 next, so that it is the w whose noise counts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from ..errors import NetworkError
-from ..networks.initialisation import Normal
+from ..networks.initialisation import Distribution, Normal
 from ..probes import Probe
 from .jacobian_products import WAYS, Way, choose_way, moving_parameters, product
 from .members import Members
@@ -47,9 +48,11 @@ class Tangents(Reader):
         super().__init__(network)
         self.moving = moving
         self.way: Way = way
-        self.draws = {f"along.{i}": Normal(1.0) for i in range(len(moving))}
+        self.draws: Mapping[str, Distribution] = {
+            f"along.{i}": Normal(1.0) for i in range(len(moving))
+        }
         shapes = [_real(network.get_parameter(name).detach()) for name in moving]
-        self.along = nn.ParameterList(
+        self.along: nn.ParameterList = nn.ParameterList(
             nn.Parameter(torch.zeros(PRODUCTS, *p.shape).to(p), requires_grad=False) for p in shapes
         )
 

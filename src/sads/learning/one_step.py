@@ -70,7 +70,9 @@ class OneStep(Method):
         return first_move(gradients, moving_parameters(network), scene.recipe)
 
 
-def batch_gradient(scene: Scene, network: nn.Module, batch: Noisy, *, at_optimum: bool = False):
+def batch_gradient(
+    scene: Scene, network: nn.Module, batch: Noisy, *, at_optimum: bool = False
+) -> Gradients:
     """The gradient of the loss on a batch; at the optimum, of a network that returns eps* there."""
     parameters = moving_parameters(network)
     total: Gradients = {}

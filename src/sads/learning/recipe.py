@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import InputError
@@ -79,7 +79,9 @@ class Recipe:
                     f"got an array of shape {values.shape}"
                 )
 
-    def draw_timesteps(self, schedule: Schedule, count: int, generator: np.random.Generator):
+    def draw_timesteps(
+        self, schedule: Schedule, count: int, generator: np.random.Generator
+    ) -> Int[np.ndarray, " N"]:
         """Timesteps of a batch."""
         if self.timestep_law is None:
             return generator.integers(schedule.steps, size=count)
