@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 import sads
 from sads.directions import Band, Spectrum
 from sads.geometry import Gaussian
-from sads.geometry.summary import summary, title
+from sads.presentation.geometry import summary, title
 from sads.presentation.plots.directions import dft_energy, draw_directions, pictured, save_figure
 
 WORK, TABLE = Path("runs/architectures"), Path("docs/results/architectures.json")

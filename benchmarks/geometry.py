@@ -30,6 +30,8 @@ import torch
 from sads.directions.symmetry import sectors
 from sads.directions.whitening import halves_error, whitened_distance
 from sads.geometry import Geometry, Zero, estimate_geometry
+from sads.geometry.estimators import Naive
+from sads.geometry.plan import TimestepLaw
 from sads.geometry.source import prepare
 from sads.inspection.readout import readout_of
 from sads.networks import UNet, preset_family
@@ -77,7 +79,7 @@ def naive_variance(reference: Geometry, networks: int) -> dict[str, float]:
     source = prepare(
         family,
         Zero(),
-        estimator="naive",
+        estimator=Naive(),
         weighting="score",
         timesteps=None,
         seed=5,
@@ -89,7 +91,8 @@ def naive_variance(reference: Geometry, networks: int) -> dict[str, float]:
     inverse = np.linalg.inv(reference.matrix() / c)
     found = {}
     for name, power in (("naive", 2), ("drawn t", 1)):
-        tilted = replace(source, proposal=weights**power / np.sum(weights**power))
+        law = TimestepLaw(weights**power / np.sum(weights**power), weights)
+        tilted = replace(source, law=law)
         squares = []
         for batch in range(networks // 64):
             rng = np.random.default_rng([batch, power])

@@ -1,20 +1,22 @@
-"""Whether the score of `sads rank` tells before training which architecture will do best.
+"""Which ways of ranking architectures tell what their trainings give.
 
-    python benchmarks/ranking.py [--mnist DIR] [--report]
+    python benchmarks/ranking.py [--pool FILE.toml ...] [--mnist DIR] [--report] [--workers N]
 
-Trains every network of the pool on two datasets with three seeds and one budget for all, measures
-SW2 against held-out data, and compares the order with that of scores known before training.
-Finished trainings are kept in `docs/results/ranking.csv` and not made again, so the same command
-continues an interrupted run. The report uses the seeds with which all networks were trained;
-`--report` makes no training first. It also writes what `sads rank` says of its own validity.
+A pool is a sweep: networks, data, seeds and a protocol (`ranking.toml` is the first). `--mnist`
+trains its networks on MNIST at 8x8 too. Outcomes are kept in `docs/results/POOL.csv`; the trials
+that have no row there are run as a sweep under `runs/POOL`, so that the same command goes on with
+an interrupted run. `--report` computes nothing that is not in the tables.
 
-The scores were fixed before the first training. With C the data's second moment and G the
-geometry at initialisation, of eigenvalues lambda_i with mean 1 and eigenvectors that hold the
+Two kinds of order are compared with that of held-out SW2, the mean over the seeds that all networks
+have: by scores known before training (rows: `POOL-scores.csv`), and by the pilot of `sads rank`
+with its default protocol (rows: `POOL-pilot.csv`). What is in these tables is not computed again.
+All of it was fixed before it was compared with an outcome. With C the data's second moment and G
+the geometry at initialisation, of eigenvalues lambda_i with mean 1 and eigenvectors that hold the
 shares e_i of tr C:
 
 | score        | definition                                                           | better |
 |--------------|----------------------------------------------------------------------|--------|
-| `alignment`  | sum_i e_i lambda_i = D tr(GC) / (tr G tr C), that of `sads rank`     | low    |
+| `alignment`  | sum_i e_i lambda_i = D tr(GC) / (tr G tr C)                          | low    |
 | `root`       | the same with G^(1/2) for G                                          | low    |
 | `square`     | the same with G^2 for G                                              | low    |
 | `log`        | sum_i e_i log max(lambda_i, 1/1000)                                  | low    |
@@ -25,61 +27,54 @@ shares e_i of tr C:
 | `synflow`    | SynFlow                                                              | high   |
 | `jacobian`   | covariance of input Jacobians                                        | high   |
 
-Correlations are Spearman's between a score and mean SW2 over the seeds, signed so that positive
-means that the score is right, with a two-sided permutation p-value, each dataset by itself.
+The pilot's order is its place, by the error along the constant images or in total.
+
+Correlations are Spearman's, signed so that positive means that the order is right, with a two-sided
+permutation p-value and a bootstrap interval over architectures, each dataset by itself.
 """
 
 import argparse
 import csv
 import io
+import itertools
 import json
 import sys
-import time
-from dataclasses import asdict, astuple, dataclass, fields
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from scipy import stats
 
+from sads.alignment import align
 from sads.data import Dataset
-from sads.diffusion import Settings, sample_chunks, train
-from sads.distances import sliced_wasserstein
-from sads.geometry import Geometry, Zero, estimate_geometry
-from sads.ranking import rank_families
+from sads.geometry import Geometry, estimate_geometry
+from sads.ranking import PilotProtocol, rank_families
+from sads.ranking.pilot import CRITERIA
 from sads.ranking.validity import FILE as VALIDITY_FILE
 from sads.ranking.validity import Validity
-from sads.specs import parse_dataset, parse_network
+from sads.ranking.zero_cost import zero_cost_scores
+from sads.specs.sources import as_dataset, as_family, as_splits
+from sads.statistics.means import mean_and_error, paired_values
+from sads.statistics.ranks import rank_correlation
+from sads.statistics.resampling import bootstrap_interval
 from sads.storage.files import atomic_write, write_bytes
+from sads.sweep import Specification, load_specification, read_rows, run_sweep
 
-SHAPE = (1, 8, 8)
-POOL = (
-    "iddpm-16",
-    "iddpm-16,resampling=area",
-    "iddpm-16,groups=8",
-    "iddpm-16,channels=16,groups=16",
-    "iddpm-16,channels=16,groups=4,resampling=area",
-    "dit-2,depth=4",
-    "dit-2,width=96,depth=4",
-    "dit-2,patch=1,depth=2",
-    "dit-4,depth=4",
-    "mlp",
-    "cnn",
-    "cnn,width=64,depth=6",
-)
-SEEDS = 3
-ITERATIONS, BATCH, RATE = 400, 64, 1e-3
-SAMPLES, STEPS = 1_000, 50
-PROTOCOL = f"{ITERATIONS} steps of {BATCH} at {RATE}, {SAMPLES} samples in {STEPS} steps"
+FIRST_POOL = Path(__file__).with_name("ranking.toml")
 LOW_IS_BETTER = ("alignment", "root", "square", "log", "top", "centred", "anisotropy")
 HIGH_IS_BETTER = ("parameters", "synflow", "jacobian")
-SHOWN = ("alignment", *HIGH_IS_BETTER)  # by `sads rank`
+TOLD = ("alignment", *HIGH_IS_BETTER)  # beside the pilot, by `sads rank` and `sads report`
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
-TRIALS, SCORES = RESULTS / "ranking.csv", RESULTS / "ranking-scores.csv"
+RUNS = Path("runs")
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
-class Trial:
+class Outcome:
     """One training and what came of it."""
 
     dataset: str
@@ -89,105 +84,6 @@ class Trial:
     sw2: float
     loss: float
     seconds: float
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Training and held-out samples of one dataset."""
-
-    name: str
-    train: Dataset
-    held_out: Dataset
-
-
-def datasets(mnist: Path | None) -> list[Pair]:
-    """Digits, and MNIST at the same size; without its files, a sphere in three directions."""
-    found = [Pair("digits", *(parse_dataset("digits", split=s) for s in ("train", "held-out")))]
-    if mnist is None:
-        text = "sphere:dct:0,9,27,count=2000"
-        both = (parse_dataset(text, shape=SHAPE, split=s) for s in ("train", "held-out"))
-        return [*found, Pair("sphere", *both)]
-    counts = {"train": 10_000, "held-out": 2_000}
-    both = (parse_dataset(f"mnist:{mnist},count={n},split={split}") for split, n in counts.items())
-    return [*found, Pair("mnist-8", *map(shrunk, both))]
-
-
-def shrunk(data: Dataset) -> Dataset:
-    """28x28 images padded with background to 32x32 and averaged over cells of 4x4."""
-    padded = np.pad(data.samples, ((0, 0), (0, 0), (2, 2), (2, 2)), constant_values=-1)
-    cells = padded.reshape(len(data), 1, 8, 4, 8, 4)
-    return Dataset(cells.mean(axis=(3, 5)).astype(np.float32), f"{data.name} at 8x8")
-
-
-def run(pair: Pair, name: str, seed: int) -> Trial:
-    """Train, sample and measure."""
-    started = time.perf_counter()
-    family = parse_network(name, shape=SHAPE)
-    settings = Settings(iterations=ITERATIONS, batch_size=BATCH, learning_rate=RATE, seed=seed)
-    trained = train(family, torch.from_numpy(pair.train.samples), settings)
-    chunks = sample_chunks(trained.network, SHAPE, SAMPLES, family.schedule, steps=STEPS, seed=seed)
-    x = torch.cat(list(chunks)).flatten(1).numpy()
-    truth = pair.held_out.samples.reshape(len(pair.held_out), -1)
-    sw2 = sliced_wasserstein(x, truth, generator=0).sw2
-    loss = trained.losses[-50:].mean().item()
-    return Trial(pair.name, name, seed, PROTOCOL, sw2, loss, time.perf_counter() - started)
-
-
-def read_trials() -> list[Trial]:
-    """The trainings that are done."""
-    if not TRIALS.exists():
-        return []
-    types = {f.name: f.type for f in fields(Trial)}
-    with TRIALS.open(newline="") as file:
-        return [
-            Trial(**{k: types[k](v) for k, v in row.items()})  # type: ignore[operator]
-            for row in csv.DictReader(file)
-        ]
-
-
-def write_rows(path: Path, rows: list) -> None:
-    """Dataclasses as CSV, whole or not at all."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(asdict(rows[0]))
-    for row in rows:
-        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in astuple(row)])
-    atomic_write(path, write_bytes(text.getvalue().encode()))
-
-
-def train_all(pairs: list[Pair]) -> list[Trial]:
-    """Make the trainings that are missing, all networks with one seed before the next."""
-    done = read_trials()
-    for seed in range(SEEDS):
-        for pair in pairs:
-            for name in POOL:
-                wanted = (pair.name, name, seed, PROTOCOL)
-                if any((t.dataset, t.network, t.seed, t.protocol) == wanted for t in done):
-                    continue
-                done.append(run(pair, name, seed))
-                write_rows(TRIALS, done)
-                print(done[-1], file=sys.stderr, flush=True)
-    return done
-
-
-def spearman(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Spearman's correlation, ties at their mean rank, and its two-sided permutation p-value."""
-    x, y = stats.rankdata(x), stats.rankdata(y)
-
-    def correlation(a: np.ndarray, axis: int = -1) -> np.ndarray:
-        a = a - a.mean(axis=axis, keepdims=True)
-        b = y - y.mean()
-        return (a * b).sum(axis=axis) / np.sqrt((a**2).sum(axis=axis) * (b**2).sum())
-
-    found = stats.permutation_test(
-        (x,),
-        correlation,
-        permutation_type="pairings",
-        n_resamples=99_999,
-        vectorized=True,
-        rng=np.random.default_rng(0),
-    )
-    return float(found.statistic), float(found.pvalue)
 
 
 @dataclass(frozen=True)
@@ -212,38 +108,180 @@ class Scores:
     sw2_error: float | None
 
 
-def complete(pair: Pair, trials: list[Trial]) -> list[Trial]:
-    """Trainings on one dataset with the seeds that all networks have."""
-    own = [t for t in trials if (t.dataset, t.protocol) == (pair.name, PROTOCOL)]
-    done = {(t.network, t.seed) for t in own}
-    return [t for t in own if all((name, t.seed) in done for name in POOL)]
+@dataclass(frozen=True)
+class Place:
+    """Where the pilot put an architecture, ordered by one of its errors."""
+
+    dataset: str
+    network: str
+    by: str
+    place: int
+    constant: float | None
+    total: float | None
+    steps: int
+    before_next: float | None
 
 
-def score_all(pair: Pair, trials: list[Trial]) -> list[Scores]:
-    """Scores of the pool on one dataset, beside its outcomes."""
-    trials = complete(pair, trials)
-    families = [parse_network(name, shape=SHAPE) for name in POOL]
-    ranking = rank_families(families, pair.train, probe=Zero())
-    rows = []
-    for entry in ranking.entries:
-        family = next(f for f in families if f.name == entry.network)
-        others = alternatives(estimate_geometry(family), pair.train)
-        outcome = [t.sw2 for t in trials if (t.dataset, t.network) == (pair.name, entry.network)]
-        row = Scores(
-            dataset=pair.name,
-            network=entry.network,
-            alignment=entry.score,
-            alignment_error=entry.score_error,
-            **others,
-            parameters=entry.baselines.parameters,
-            synflow=entry.baselines.synflow,
-            jacobian=entry.baselines.jacobian,
-            seeds=len(outcome),
-            sw2=float(np.mean(outcome)),
-            sw2_error=float(stats.sem(outcome)) if len(outcome) > 1 else None,
+@dataclass(frozen=True)
+class Pool:
+    """A pool of networks on some datasets.
+
+    Attributes:
+        name: of its files.
+        plan: its trials.
+        sources: data by the name that its rows have.
+    """
+
+    name: str
+    plan: Specification
+    sources: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path, mnist: Path | None) -> "Pool":
+        plan = load_specification(path)
+        sources = {str(data): str(data) for grid in plan.grid for data in grid.data or ()}
+        if mnist is not None:
+            sources["mnist-8"] = f"npy:{mnist_at_8(mnist)}"
+        return cls(path.stem, plan, sources)
+
+    @property
+    def networks(self) -> list[str]:
+        return [str(network) for grid in self.plan.grid for network in grid.networks]
+
+    @property
+    def shape(self) -> str:
+        return str(self.plan.grid[0].shape)
+
+    @property
+    def protocol(self) -> str:
+        p = self.plan.protocol
+        return (
+            f"{p.iterations} steps of {p.batch_size} at {p.learning_rate}, {p.samples} samples in "
+            f"{p.steps} steps"
         )
-        rows.append(row)
-    return rows
+
+
+def mnist_at_8(directory: Path) -> Path:
+    """A file of MNIST's 28x28 images padded to 32x32 and averaged over cells of 4x4.
+
+    10,000 training images and 2,000 of the test files, which a sweep mixes and splits again.
+    """
+    path = RUNS / "mnist-8.npy"
+    if not path.exists():
+        counts = {"train": 10_000, "held-out": 2_000}
+        parts = [
+            as_dataset(f"mnist:{directory},count={count},split={split}").samples
+            for split, count in counts.items()
+        ]
+        padded = np.pad(np.concatenate(parts), ((0, 0), (0, 0), (2, 2), (2, 2)), constant_values=-1)
+        cells = padded.reshape(-1, 1, 8, 4, 8, 4).mean(axis=(3, 5)).astype(np.float32)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, cells)
+    return path
+
+
+def read_table(name: str, kind: type[Row]) -> list[Row]:
+    """The rows of a table of the results; none if there is no such table."""
+    path = RESULTS / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [kind(**{k: cell(v) for k, v in row.items()}) for row in csv.DictReader(file)]
+
+
+def cell(text: str) -> int | float | str | None:
+    """What stands in a cell of a table."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text or None
+
+
+def write_table(name: str, rows: Sequence[Any]) -> None:
+    """Dataclasses as a table of the results, whole or not at all."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(asdict(rows[0]))
+    for row in rows:
+        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in astuple(row)])
+    atomic_write(RESULTS / f"{name}.csv", write_bytes(text.getvalue().encode()))
+
+
+def train_missing(pool: Pool, workers: int | None) -> None:
+    """Run the trials without an outcome as a sweep, and add theirs to the table."""
+    known = read_table(pool.name, Outcome)
+    done = {(o.dataset, o.network, o.seed) for o in known}
+    grids = [
+        {"networks": networks, "shape": pool.shape, "data": [source], "seeds": [seed]}
+        for dataset, source in pool.sources.items()
+        for seed in pool.plan.seeds
+        if (networks := [n for n in pool.networks if (dataset, n, seed) not in done])
+    ]
+    if not grids:
+        return
+    plan = Specification.model_validate(
+        pool.plan.model_dump(exclude={"grid"}) | {"protocol": _preset(pool), "grid": grids}
+    )
+    out = RUNS / pool.name
+    run_sweep(plan, out, workers=workers)
+    names = {source: dataset for dataset, source in pool.sources.items()}
+    for row in read_rows(out)[1]:
+        if row["status"] == "done":
+            known.append(
+                Outcome(
+                    names[row["data"]],
+                    row["network"],
+                    row["seed"],
+                    pool.protocol,
+                    row["sw2"],
+                    row["loss"],
+                    sum(row[f"{part}_seconds"] for part in ("train", "sample", "distance")),
+                )
+            )
+    write_table(pool.name, known)
+
+
+def _preset(pool: Pool) -> dict[str, Any]:
+    return {"preset": "laptop"} | pool.plan.protocol.model_dump()
+
+
+def outcomes(pool: Pool, dataset: str) -> tuple[int, dict[str, list[float]]]:
+    """Number of seeds that all networks have, and SW2 of each network with them."""
+    own = [o for o in read_table(pool.name, Outcome) if o.dataset == dataset]
+    seeds, sw2 = paired_values((o.network, o.seed, o.sw2) for o in own)
+    return len(seeds), sw2
+
+
+def score_missing(pool: Pool) -> None:
+    """Compute the scores that have no row yet."""
+    name = f"{pool.name}-scores"
+    known = read_table(name, Scores)
+    done = {(row.dataset, row.network) for row in known}
+    for dataset, network in itertools.product(pool.sources, pool.networks):
+        if (dataset, network) in done:
+            continue
+        family = as_family(network, shape=pool.shape)
+        data, _ = as_splits(pool.sources[dataset], shape=family.shape)
+        geometry = estimate_geometry(family, out=RUNS / "geometries" / family.fingerprint)
+        aligned = align(geometry, data)
+        beside = zero_cost_scores(family, data.samples)
+        seeds, sw2 = outcomes(pool, dataset)
+        mean, error = mean_and_error(sw2[network])
+        row = Scores(
+            dataset=dataset,
+            network=network,
+            alignment=aligned.relative,
+            alignment_error=aligned.relative_error,
+            **alternatives(geometry, data),
+            parameters=beside.parameters,
+            synflow=beside.synflow,
+            jacobian=beside.jacobian,
+            seeds=seeds,
+            sw2=mean,
+            sw2_error=error,
+        )
+        known.append(row)
+        write_table(name, known)
 
 
 def alternatives(geometry: Geometry, data: Dataset) -> dict[str, float]:
@@ -264,44 +302,111 @@ def alternatives(geometry: Geometry, data: Dataset) -> dict[str, float]:
     }
 
 
-def correlations(rows: list[Scores]) -> list[Validity]:
-    """Spearman of every score with the outcome on one dataset, positive where it is right."""
-    sw2 = np.array([row.sw2 for row in rows])
-    found = []
+def pilot_missing(pool: Pool) -> None:
+    """Run the pilots that have no rows yet."""
+    name = f"{pool.name}-pilot"
+    known = read_table(name, Place)
+    done = {(row.dataset, row.by) for row in known}
+    for dataset, by in itertools.product(pool.sources, CRITERIA):
+        if (dataset, by) in done:
+            continue
+        families = [as_family(network, shape=pool.shape) for network in pool.networks]
+        ranking = rank_families(
+            families,
+            *as_splits(pool.sources[dataset], shape=families[0].shape),
+            pilot=PilotProtocol(by=by),
+            out=RUNS / f"{pool.name}-pilot",
+            on_progress=lambda *work: print(*work, file=sys.stderr, flush=True),
+        )
+        known += [
+            Place(dataset, e.network, by, place, e.constant, e.total, e.steps, e.before_next)
+            for place, e in enumerate(ranking.entries, start=1)
+        ]
+        write_table(name, known)
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Spearman's correlation, ties at their mean rank, and its two-sided permutation p-value."""
+    x, y = stats.rankdata(x), stats.rankdata(y)
+
+    def correlation(a: np.ndarray, axis: int = -1) -> np.ndarray:
+        a = a - a.mean(axis=axis, keepdims=True)
+        b = y - y.mean()
+        return (a * b).sum(axis=axis) / np.sqrt((a**2).sum(axis=axis) * (b**2).sum())
+
+    tested = stats.permutation_test(
+        (x,),
+        correlation,
+        permutation_type="pairings",
+        n_resamples=99_999,
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    return float(tested.statistic), float(tested.pvalue)
+
+
+def validity(dataset: str, score: str, values: np.ndarray, sw2: np.ndarray) -> Validity:
+    """How an order compares with the outcome; low values are expected to do well."""
+    rho, p = spearman(values, sw2)
+    low, high = bootstrap_interval(
+        len(sw2), lambda chosen: rank_correlation(values[chosen], sw2[chosen])
+    )
+    interval = (round(low, 3), round(high, 3))
+    return Validity(dataset, score, len(sw2), round(rho, 3), interval, round(p, 4))
+
+
+def validities(pool: Pool, dataset: str) -> list[Validity]:
+    """Every order on one dataset, from the tables."""
+    scores = [row for row in read_table(f"{pool.name}-scores", Scores) if row.dataset == dataset]
+    sw2 = np.array([row.sw2 for row in scores])
+    measured = []
     for score in LOW_IS_BETTER + HIGH_IS_BETTER:
-        values = np.array([getattr(row, score) for row in rows], dtype=float)
-        rho, p = spearman(values if score in LOW_IS_BETTER else -values, sw2)
-        found.append(Validity(rows[0].dataset, score, len(rows), round(rho, 3), round(p, 4)))
-    return found
+        values = np.array([getattr(row, score) for row in scores], dtype=float)
+        sign = 1 if score in LOW_IS_BETTER else -1
+        measured.append(validity(dataset, score, sign * values, sw2))
+    places = read_table(f"{pool.name}-pilot", Place)
+    for by in CRITERIA:
+        place = {p.network: p.place for p in places if (p.dataset, p.by) == (dataset, by)}
+        if place:
+            own = np.array([place[row.network] for row in scores], dtype=float)
+            measured.append(validity(dataset, f"pilot, {by}", own, sw2))
+    return measured
 
 
-def report(pair: Pair, rows: list[Scores], found: list[Validity]) -> None:
+def report(pool: Pool, dataset: str, measured: list[Validity]) -> None:
     """Print outcomes and correlations on one dataset."""
-    x, y = (d.samples.reshape(len(d), -1) for d in (pair.train, pair.held_out))
-    floor = sliced_wasserstein(x[:SAMPLES], y, generator=0).sw2
-    print(f"{pair.name}: {rows[0].seeds} seeds; SW2 of real samples {floor:.3f}")
-    for row in sorted(rows, key=lambda row: row.sw2):
-        error = "" if row.sw2_error is None else f"+- {row.sw2_error:.3f}"
+    scores = [row for row in read_table(f"{pool.name}-scores", Scores) if row.dataset == dataset]
+    print(f"{pool.name}, {dataset}: {scores[0].seeds} seeds")
+    for row in sorted(scores, key=lambda row: row.sw2):
+        error = "" if row.sw2_error is None else f"± {row.sw2_error:.3f}"
         print(f"  {row.network:48}{row.sw2:8.3f} {error:10}{row.alignment:9.4f}")
-    for one in found:
-        print(f"  {one.score:12}{one.spearman:+.2f}  p = {one.p_value:.4f}")
+    for one in measured:
+        low, high = one.interval
+        between = f"({low:+.2f} to {high:+.2f})"
+        print(f"  {one.score:16}{one.spearman:+.2f} {between:18} p = {one.p_value:.4f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pool", type=Path, nargs="+", default=[FIRST_POOL])
     parser.add_argument("--mnist", type=Path, help="directory with MNIST's IDX files")
-    parser.add_argument("--report", action="store_true", help="train nothing")
+    parser.add_argument("--report", action="store_true", help="compute nothing")
+    parser.add_argument("--workers", type=int)
     arguments = parser.parse_args()
-    pairs = datasets(arguments.mnist)
-    trials = read_trials() if arguments.report else train_all(pairs)
-    pairs = [pair for pair in pairs if complete(pair, trials)]
-    rows = [score_all(pair, trials) for pair in pairs]
-    write_rows(SCORES, [row for part in rows for row in part])
-    found = [correlations(part) for part in rows]
-    shown = [asdict(v) for part in found for v in part if v.score in SHOWN]
-    atomic_write(VALIDITY_FILE, write_bytes((json.dumps(shown, indent=1) + "\n").encode()))
-    for pair, part, measured in zip(pairs, rows, found, strict=True):
-        report(pair, part, measured)
+    told = []
+    for path in arguments.pool:
+        pool = Pool.read(path, arguments.mnist)
+        if not arguments.report:
+            train_missing(pool, arguments.workers)
+            score_missing(pool)
+            pilot_missing(pool)
+        rows = read_table(f"{pool.name}-scores", Scores)
+        for dataset in dict.fromkeys(row.dataset for row in rows):
+            measured = validities(pool, dataset)
+            report(pool, dataset, measured)
+            told += [v for v in measured if v.score in TOLD or v.score.startswith("pilot")]
+    text = json.dumps([asdict(v) for v in told], indent=1) + "\n"
+    atomic_write(VALIDITY_FILE, write_bytes(text.encode()))
 
 
 if __name__ == "__main__":

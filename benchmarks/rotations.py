@@ -1,22 +1,21 @@
 """Held-out SW2 of models trained on rotated digits, by rotation and rank.
 
     python benchmarks/rotations.py run [--mnist DIR] [--workers 2]   trains what is not in the table
-    python benchmarks/rotations.py report                            means, errors, differences
+    python benchmarks/rotations.py report                            means, errors, differences;
+                                              what `sads rotate` and `sads report` say of them
     python benchmarks/rotations.py draw                              SW2 against rank, and samples
 
 Every training of a seed has the same initial network, data order and noise; only the rotation
-differs. One training gives both budgets: it is sampled after the first and goes on to the second.
-Rows are kept in `docs/results/rotations.csv` as they come; a stopped run goes on from there.
+differs. The trials that have no row in `docs/results/rotations.csv` are a sweep under
+`runs/rotations`; a stopped run goes on from there.
 """
 
 import argparse
 import csv
 import io
 import itertools
-import multiprocessing
+import json
 import statistics
-import tempfile
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,14 @@ FIELDS = ["data", "rotation", "rank", "seed", "steps", "sw2", "sw2_error", "msw2
 FIELDS += ["alpha", "relative", "loss", "seconds"]
 # MNIST needs longer before any rotation shows.
 BUDGETS = {"digits": (150, 600), "mnist": (250, 1000)}
-PROTOCOL: dict[str, Any] = {"batch_size": 64, "learning_rate": 1e-3}
-SAMPLES, STEPS = 500, 50
+PROTOCOL: dict[str, Any] = {
+    "preset": "laptop",
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "samples": 500,
+    "steps": 50,
+    "train": 10_000,
+}
 SEEDS = range(5)
 # The four of the question first, then how many directions have to move.
 ROTATIONS: list[tuple[str, int | None]] = [
@@ -46,66 +51,14 @@ ROTATIONS: list[tuple[str, int | None]] = [
     ("random", 16),
     ("min", 64),
 ]
-FULL = 4
 SHAPES = {"digits": (1, 8, 8), "mnist": (1, 16, 16)}
-
-
-def trial(data: str, source: str, rotation: str, rank: int | None, seed: int) -> list[dict]:
-    """Train and sample at both budgets; one row for each."""
-    import numpy as np
-    import torch
-
-    from sads import api, load_geometry
-    from sads.alignment import align
-    from sads.diffusion import stored_rotation
-    from sads.distances import sliced_wasserstein
-    from sads.specs import parse_dataset
-
-    torch.set_num_threads(1)
-    geometry = load_geometry(WORK / f"geometry-{data}")
-    family = api.network("iddpm-16", shape=SHAPES[data])
-    held_out = parse_dataset(source, split="held-out").samples
-    training = parse_dataset(source, split="train")
-    target = held_out.reshape(len(held_out), -1)
-    rows = []
-    with tempfile.TemporaryDirectory() as directory:
-        for budget in BUDGETS[data]:
-            found = api.train(
-                family,
-                training,
-                rotation=rotation,
-                geometry=None if rotation == "identity" else geometry,
-                rank=rank,
-                iterations=budget,
-                seed=seed,
-                out=directory,
-                **PROTOCOL,
-            )
-            drawn = api.sample(directory, SAMPLES, steps=STEPS, seed=seed, source=family)
-            x = torch.cat(list(drawn)).flatten(1).numpy()
-            distance = sliced_wasserstein(x, target, generator=0)
-            turn = stored_rotation(Path(directory))
-            z = turn(torch.from_numpy(training.samples)).numpy() if turn else training.samples
-            aligned = align(geometry, np.asarray(z))
-            keep = WORK / "samples" / f"{data}-{rotation}-{rank or 'all'}-{seed}-{budget}.npy"
-            np.save(keep, x[:64].reshape(-1, *SHAPES[data]))
-            rows.append(
-                {
-                    "data": data,
-                    "rotation": rotation,
-                    "rank": "" if rank is None else rank,
-                    "seed": seed,
-                    "steps": budget,
-                    "sw2": round(distance.sw2, 5),
-                    "sw2_error": round(distance.standard_error, 5),
-                    "msw2": round(distance.msw2, 5),
-                    "alpha": round(aligned.alpha, 3),
-                    "relative": round(aligned.relative, 5),
-                    "loss": round(found.losses[-50:].mean().item(), 5),
-                    "seconds": round(found.seconds, 1),
-                }
-            )
-    return rows
+TOLD = {"digits": "8x8 digits", "mnist": "16x16 MNIST"}  # what commands say, of these rotations:
+TOLD_ROTATIONS: list[tuple[str, int | None]] = [
+    ("identity", None),
+    ("min", None),
+    ("random", None),
+    ("min", 1),
+]
 
 
 def read_table() -> list[dict[str, str]]:
@@ -132,37 +85,99 @@ def write_table(rows: list[dict]) -> None:
 
 
 def run(mnist: str | None, workers: int) -> None:
-    """Train everything that has no row yet: the full rotations first, seed by seed."""
-    from sads import api
+    """Run the trials that have no row yet as one sweep, and add their rows to the table."""
+    import sads
+    from sads.sweep import Specification, read_rows, run_sweep
 
     sources = {"digits": "digits"}
     if mnist:
-        sources["mnist"] = f"mnist:{mnist},size=16,count=10000"
-    (WORK / "samples").mkdir(parents=True, exist_ok=True)
-    for data in sources:
-        if not (WORK / f"geometry-{data}").exists():
-            api.estimate_geometry(
-                "iddpm-16", shape=SHAPES[data], networks=16_384, out=WORK / f"geometry-{data}"
-            )
+        sources["mnist"] = f"mnist:{mnist},size=16"
     rows: list[dict] = list(read_table())
     done = {(r["data"], r["rotation"], str(r["rank"]), int(r["seed"])) for r in rows}
-    wanted = [
-        (data, sources[data], rotation, rank, seed)
-        for part, data in itertools.product((ROTATIONS[:FULL], ROTATIONS[FULL:]), sources)
-        for seed, (rotation, rank) in itertools.product(SEEDS, part)
-        if (data, rotation, "" if rank is None else str(rank), seed) not in done
-    ]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for future in as_completed([pool.submit(trial, *what) for what in wanted]):
-            rows += future.result()
-            write_table(rows)
-            print(future.result()[-1], flush=True)
+    grids = []
+    for data, (rotation, rank), seed in itertools.product(sources, ROTATIONS, SEEDS):
+        if (data, rotation, str(rank or ""), seed) in done:
+            continue
+        for budget in BUDGETS[data]:
+            grid: dict[str, Any] = {
+                "networks": ["iddpm-16"],
+                "shape": "x".join(map(str, SHAPES[data])),
+                "data": [sources[data]],
+                "geometry": str(WORK / f"geometry-{data}"),
+                "rotations": [rotation],
+                "seeds": [seed],
+                "protocol": PROTOCOL | {"iterations": budget},
+            }
+            grids.append(grid if rank is None else grid | {"ranks": [rank]})
+    if not grids:
+        print("every trial has its row")
+        return
+    for data in sources:
+        if not (WORK / f"geometry-{data}").exists():
+            sads.estimate_geometry(
+                "iddpm-16", shape=SHAPES[data], networks=16_384, out=WORK / f"geometry-{data}"
+            )
+    plan = Specification.model_validate(
+        {"protocol": PROTOCOL, "seeds": list(SEEDS), "keep": "samples", "grid": grids}
+    )
+    out = WORK / "sweep"
+    run_sweep(plan, out, workers=workers)
+    names = {source: data for data, source in sources.items()}
+    _, trials = read_rows(out)
+    rows += [_row(names[t["data"]], t, out) for t in trials if t["status"] == "done"]
+    write_table(rows)
+
+
+def _row(data: str, trial: dict[str, Any], out: Path) -> dict[str, Any]:
+    """A line of the table from a trial of the sweep; some of its samples are kept for drawing."""
+    import numpy as np
+    import torch
+
+    from sads.alignment import align, make_rotation
+    from sads.geometry import load_geometry
+    from sads.specs.sources import as_dataset
+    from sads.sweep.store.layout import Layout, read_published
+
+    geometry = load_geometry(WORK / f"geometry-{data}")
+    training = as_dataset(trial["data"], shape=geometry.shape, split="train")
+    budget = trial["protocol"]["iterations"]
+    turned = training.samples
+    if trial["rotation"] != "identity":
+        turn = make_rotation(
+            trial["rotation"],
+            geometry=geometry,
+            data=training,
+            rank=trial["rank"],
+            seed=trial["seed"],
+        )
+        turned = turn(torch.from_numpy(turned)).numpy()
+    aligned = align(geometry, turned)
+    name = f"{data}-{trial['rotation']}-{trial['rank'] or 'all'}-{trial['seed']}-{budget}.npy"
+    (WORK / "samples").mkdir(parents=True, exist_ok=True)
+    np.save(WORK / "samples" / name, read_published(Layout(out), trial["artefact"])["samples"][:64])
+    return {
+        "data": data,
+        "rotation": trial["rotation"],
+        "rank": trial["rank"] or "",
+        "seed": trial["seed"],
+        "steps": budget,
+        "sw2": round(trial["sw2"], 5),
+        "sw2_error": round(trial["standard_error"], 5),
+        "msw2": round(trial["msw2"], 5),
+        "alpha": round(aligned.alpha, 3),
+        "relative": round(aligned.relative, 5),
+        "loss": round(trial["loss"], 5),
+        "seconds": round(trial["train_seconds"], 1),
+    }
 
 
 def report() -> None:
-    """Means, standard errors and paired differences, as Markdown."""
+    """Means, standard errors and paired differences, as Markdown; and what commands say."""
+    from sads.alignment.measured_rotations import FILE
+    from sads.storage.files import atomic_write, write_bytes
+
     rows = read_table()
+    atomic_write(FILE, write_bytes(f"{json.dumps(told(rows), indent=1)}\n".encode()))
     for data, steps in sorted({(r["data"], int(r["steps"])) for r in rows}):
         part = [r for r in rows if r["data"] == data and int(r["steps"]) == steps]
         groups: dict[tuple[str, str], dict[str, float]] = {}
@@ -183,6 +198,26 @@ def report() -> None:
                 f"| {name[0]} | {name[1] or 'all'} | {len(values)} | "
                 f"{mean_error(list(values.values()))} | {' | '.join(gaps)} |"
             )
+
+
+def told(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The rows of `sads.alignment.measured_rotations`."""
+    kinds = [(d, r, k, s) for d in TOLD for r, k in TOLD_ROTATIONS for s in BUDGETS[d]]
+    return [
+        {
+            "data": TOLD[data],
+            "rotation": rotation,
+            "rank": rank,
+            "steps": steps,
+            "sw2": [
+                float(row["sw2"])
+                for row in sorted(rows, key=_order)
+                if (row["data"], row["rotation"]) == (data, rotation)
+                and (row["rank"], int(row["steps"])) == (str(rank or ""), steps)
+            ],
+        }
+        for data, rotation, rank, steps in kinds
+    ]
 
 
 def mean_error(values: list[float]) -> str:
@@ -245,10 +280,10 @@ def _draw_samples(data: str) -> None:
         (name, np.load(place)) for name, place in zip(names, places, strict=True) if place.exists()
     ]
     figure = Figure(figsize=(6.4, 0.72 * len(known)), layout="constrained", dpi=200)
-    for axes, (name, found) in zip(
+    for axes, (name, samples) in zip(
         figure.subplots(len(known), 1, squeeze=False)[:, 0], known, strict=True
     ):
-        axes.imshow(np.hstack(found[:10, 0]), cmap="gray", vmin=-1, vmax=1)
+        axes.imshow(np.hstack(samples[:10, 0]), cmap="gray", vmin=-1, vmax=1)
         kind, rank = name.split("-")
         label = kind if rank == "all" else f"{kind}, k = {rank}"
         axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)

@@ -24,8 +24,7 @@ from typing import Any
 from sads.execution.engines import Engine, LocalEngine
 from sads.sweep import load_specification, read_rows, run_sweep
 from sads.sweep.describe.plan import plan_trials
-from sads.sweep.execute import driver
-from sads.sweep.execute import run_trial as run
+from sads.sweep.execute import driver, run_job, run_trial
 from sads.sweep.store.database import Store
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import TrialResult
@@ -134,7 +133,12 @@ def overhead(place: Path) -> dict[str, float]:
 
         return call
 
-    recording = [(run, "publish"), (driver, "settle"), (Store, "record")]
+    recording = [
+        (run_job, "publish"),
+        (run_trial, "publish"),
+        (driver, "settle"),
+        (Store, "record"),
+    ]
     real = [getattr(owner, name) for owner, name in recording]
     for (owner, name), function in zip(recording, real, strict=True):
         setattr(owner, name, timed(function))

@@ -16,10 +16,10 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from sads.diffusion import Settings, Step, compiled, initial_network, sample_chunks, train
+from sads.diffusion import Settings, Step, compiled, sample_chunks, train
 from sads.distances import sliced_wasserstein
 from sads.networks import preset_family
-from sads.specs import parse_dataset
+from sads.specs.sources import as_dataset
 
 NAME = "iddpm-16"
 ROUNDS = 3
@@ -28,7 +28,7 @@ ROUNDS = 3
 def plain_training(batch: int, steps: int) -> float:
     """Images a second of the loop that anyone would write."""
     family = preset_family(NAME)
-    network = initial_network(family, 0).train()
+    network = family.member(0).train()
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
     abar = torch.from_numpy(family.schedule.abar).float()
     data = torch.randn(10_000, *family.shape)
@@ -67,7 +67,7 @@ def our_training(batch: int, steps: int) -> tuple[float, float]:
 def sampling(batch: int, steps: int, fast: bool) -> tuple[float, float]:
     """Images times steps a second, and the seconds of the warm-up."""
     family = preset_family(NAME)
-    network = initial_network(family, 0).eval().requires_grad_(False)
+    network = family.member(0).eval().requires_grad_(False)
     times: list[float] = []
     started = time.perf_counter()
     for _ in sample_chunks(
@@ -86,8 +86,8 @@ def sampling(batch: int, steps: int, fast: bool) -> tuple[float, float]:
 def metrics() -> list[dict]:
     """SW2 and MSW2 of small trainings on rank-one data, the same but for compile or bfloat16."""
     family = preset_family(NAME)
-    data = parse_dataset("rank-one:dct:0", shape=family.shape, split="train").samples
-    held_out = parse_dataset("rank-one:dct:0,count=2000", shape=family.shape, split="held-out")
+    data = as_dataset("rank-one:dct:0", shape=family.shape, split="train").samples
+    held_out = as_dataset("rank-one:dct:0,count=2000", shape=family.shape, split="held-out")
     truth = held_out.samples.reshape(2000, -1)
     rows = []
     for seed in range(3):

@@ -1,8 +1,11 @@
 """The blocks of a Markdown page, and what they are marked as."""
 
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+from sads.specs.plug_ins import entry_points_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -33,6 +36,23 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page."""
     return [Block(*found) for found in _BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+def install(project: Path, place: Path) -> None:
+    """Install the project of a `pyproject.toml` as pip would, for those who find it on the path."""
+    own = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    home = place / f"{own['name'].replace('-', '_')}-{own['version']}.dist-info"
+    home.mkdir()
+    (home / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {own['name']}\nVersion: {own['version']}\n"
+    )
+    lines = [
+        line
+        for group, entries in own["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in entries.items()))
+    ]
+    (home / "entry_points.txt").write_text("\n".join(lines))
+    entry_points_of.cache_clear()
 
 
 def slug(heading: str) -> str:

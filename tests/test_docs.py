@@ -14,14 +14,15 @@ import pytest
 import yaml
 
 from sads.cli import main
-from tests.docs import PAGES, ROOT, anchors, blocks, links
+from sads.specs.plug_ins import entry_points_of
+from tests.docs import PAGES, ROOT, anchors, blocks, install, links
 
 MARKS = {"", "long", "cluster"}
 RUN = [p for p in PAGES if any(b.language == "sh" and not b.mark for b in blocks(p))]
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_commands_run_as_shown(page, tmp_path, monkeypatch, capsys):
+def test_commands_run_as_shown(page, tmp_path, monkeypatch, capsys, request):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     matplotlib.use("agg")
@@ -31,6 +32,10 @@ def test_commands_run_as_shown(page, tmp_path, monkeypatch, capsys):
             continue
         if block.file:
             (tmp_path / block.file).write_text(block.text)
+            if block.file == "pyproject.toml":
+                install(tmp_path, tmp_path)
+                request.addfinalizer(entry_points_of.cache_clear)
+                request.addfinalizer(lambda: sys.modules.pop("stripes", None))
         elif block.language == "python":
             exec(block.text, {})  # noqa: S102 - our own documentation
         elif block.language == "sh":

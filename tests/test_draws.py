@@ -17,6 +17,7 @@ from sads.diffusion import Trained, read_training
 from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
+from sads.presentation.sweep import sentences
 from sads.sweep import Trial, run_sweep
 from sads.sweep.describe.plan import plan_trials
 from sads.sweep.describe.specification import load_specification
@@ -25,7 +26,6 @@ from sads.sweep.store.database import read_facts, read_rows
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import TrialResult
 from sads.sweep.store.table import write_csv
-from sads.sweep.summary import sentences
 from tests.sweep.small import InProcess
 
 GOLDEN = Path(__file__).parent / "golden" / "draws-1"
@@ -91,7 +91,7 @@ def test_an_old_training_is_used_but_not_continued(old: Path) -> None:
     assert (header.draws, header.step) == (1, 3)
     finished = train(old / "training", 3)
     assert finished.losses.tolist() == pytest.approx(tensors["losses"].tolist())
-    assert next(api.sample(old / "training", 2, steps=2)).shape == (2, 1, 4, 4)
+    assert api.sample(old / "training", 2, steps=2).shape == (2, 1, 4, 4)
     with pytest.raises(ArtefactError, match=r"version 1 of the random draws.*cannot continue"):
         train(old / "training", 6)
     assert contents(old) == before
@@ -113,7 +113,7 @@ def test_an_old_sweep_keeps_its_results_and_begins_the_rest_anew(old: Path) -> N
     (done,) = (row for row in before if row["status"] == "done")
     (pending,) = _pending(Layout(out), plan_trials(load_specification(spec)))
     assert pending.trial.draws == DRAWS
-    assert run_sweep(spec, out, engine=InProcess()) == {"done": 2}
+    assert run_sweep(spec, out, engine=InProcess()).statuses == {"done": 2}
     facts, after = read_rows(out)
     kept, new = sorted(after, key=lambda row: row["draws"])
     assert kept == done
@@ -126,7 +126,7 @@ def test_an_old_sweep_keeps_its_results_and_begins_the_rest_anew(old: Path) -> N
     fresh = {row["id"]: row for row in read_rows(old / "fresh")[1]}
     assert fresh[new["id"]]["sw2"] == new["sw2"]
     # The same command finds everything done, and another specification is still refused.
-    assert run_sweep(spec, out, engine=InProcess()) == {"done": 2}
+    assert run_sweep(spec, out, engine=InProcess()).statuses == {"done": 2}
     spec.write_text(spec.read_text().replace("seeds = [0, 1]", "seeds = [0, 2]"))
     with pytest.raises(ArtefactError, match=r"seeds was \[0, 1\], now \[0, 2\]"):
         run_sweep(spec, out, engine=InProcess())
@@ -141,7 +141,7 @@ def test_an_old_result_that_no_driver_saw_still_counts(old: Path) -> None:
     assert other.identity() == pending["id"]
     unseen = result.model_copy(update={"id": pending["id"], "trial": other})
     (out / "results" / f"{pending['id']}.json").write_text(unseen.model_dump_json())
-    assert run_sweep(old / "spec.toml", out, engine=InProcess()) == {"done": 2}
+    assert run_sweep(old / "spec.toml", out, engine=InProcess()).statuses == {"done": 2}
     assert {row["draws"] for row in read_rows(out)[1]} == {1}
 
 
@@ -151,7 +151,9 @@ def test_old_rows_count_as_results_of_their_version(old: Path) -> None:
         del row["draws"]  # as tables were before
     table, out = old / "known.csv", old / "new"
     write_csv(table, rows)
-    assert run_sweep(old / "spec.toml", out, engine=InProcess(), seed_from=table) == {"done": 2}
+    assert run_sweep(old / "spec.toml", out, engine=InProcess(), seed_from=table).statuses == {
+        "done": 2
+    }
     found = {row["seed"]: row for row in read_rows(out)[1]}
     assert (found[0]["draws"], found[1]["draws"]) == (1, DRAWS)
     assert found[0]["sw2"] == next(row["sw2"] for row in rows if row["status"] == "done")

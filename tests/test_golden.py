@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from sads.alignment import load_rotation, save_rotation
+from sads.alignment import load_rotation
 from sads.diffusion import read_training, stored_rotation
 from sads.geometry import load_geometry
 from sads.geometry.spectra import read_spectrum
-from sads.sweep.describe.digests import digest
+from sads.specs.digests import path_digest as digest
 from sads.sweep.store.database import read_rows
 from sads.sweep.store.outcome import read_result
 from sads.sweep.store.table import read_csv
@@ -82,7 +82,7 @@ def test_what_is_stored_again_is_the_same_to_trials(tmp_path):
     for name in ("geometry", "closed-form"):
         load_geometry(GOLDEN / f"{name}-1").save(tmp_path / name)
         assert digest(tmp_path / name) == digest(GOLDEN / f"{name}-1")
-    save_rotation(load_rotation(GOLDEN / "rotation-1"), tmp_path)
+    load_rotation(GOLDEN / "rotation-1").save(tmp_path)
     assert digest(tmp_path) == digest(GOLDEN / "rotation-1")
 
 

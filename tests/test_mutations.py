@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sads.alignment import load_rotation, save_rotation
+from sads.alignment import load_rotation
 from sads.data import read_npy
 from sads.diffusion import read_training
 from sads.errors import ArtefactError
-from sads.figures.trials import remembered
 from sads.geometry import load_geometry
 from sads.geometry.artefact import read_state
 from sads.geometry.spectra import read_spectrum, write_spectrum
+from sads.specs.digests import _artefact_digest
+from sads.storage.remembered import remembered
 from sads.storage.sealed import write_sealed
-from sads.sweep.describe.digests import _artefact_digest
 from sads.sweep.execute.run_trial import SAMPLES_FORMAT, known_samples
 from sads.sweep.store.database import Store, read_rows
 from sads.sweep.store.layout import Layout, read_published
@@ -92,7 +92,7 @@ def spectrum(place: Path) -> Case:
 
 
 def rotation(place: Path) -> Case:
-    save_rotation(load_rotation(GOLDEN / "rotation-1"), place)
+    load_rotation(GOLDEN / "rotation-1").save(place)
 
     def load():
         found = load_rotation(place)

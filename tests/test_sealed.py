@@ -9,7 +9,7 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from sads.alignment import Rotation, load_rotation, save_rotation
+from sads.alignment import Rotation, load_rotation
 from sads.diffusion import read_training
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
@@ -132,7 +132,7 @@ PLANS = [
     ({"shape": (2, -2, -2)}, "a shape"),
 ]
 READOUTS = [
-    ({"kind": "magic"}, "a kind of read-out"),
+    ({"kind": "magic"}, "expected tags"),
     ({"weight_variance": -0.5}, "weight_variance from 0 on"),
     ({"bias_variance": -0.5}, "bias_variance from 0 on"),
     ({"floor": -1.0}, "floor from 0 on"),
@@ -242,6 +242,6 @@ def test_a_training_that_nobody_ran(tmp_path, header, tensors, said):
 def test_a_rotation_that_is_none(tmp_path, matrix, origin, said):
     whole = load_rotation(GOLDEN / "rotation-1")
     changed = Rotation(matrix(whole.matrix), whole.origin.model_copy(update=origin))
-    save_rotation(changed, tmp_path)
+    changed.save(tmp_path)
     with pytest.raises(ArtefactError, match=said):
         load_rotation(tmp_path)

@@ -85,7 +85,7 @@ def _group_limits(root: Path = Path("/sys/fs/cgroup"), of: str = "/proc/self/cgr
         rows = [line.split(":", 2) for line in Path(of).read_text().splitlines()]
     except OSError:
         return []
-    found: list[int] = []
+    limits: list[int] = []
     for _, controllers, path in rows:
         if controllers == "":
             home, name = root, "memory.max"
@@ -96,8 +96,8 @@ def _group_limits(root: Path = Path("/sys/fs/cgroup"), of: str = "/proc/self/cgr
         parts = PurePosixPath(path.lstrip("/")).parts
         # In a container the path may be seen from outside: then only the root is there.
         for depth in range(len(parts) + 1):
-            found += _limit(home.joinpath(*parts[:depth], name))
-    return found
+            limits += _limit(home.joinpath(*parts[:depth], name))
+    return limits
 
 
 def _limit(path: Path) -> list[int]:

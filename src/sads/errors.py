@@ -1,8 +1,19 @@
 """The errors this package raises on purpose. Each says what was expected, what came, what to do."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class SadsError(Exception):
-    """Base of all errors raised on purpose; the command line shows it as one line."""
+    """Base of all errors raised on purpose; the command line shows it as one line.
+
+    >>> import sads
+    >>> try:
+    ...     sads.network("iddpm-61")
+    ... except sads.SadsError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 def brief(error: BaseException) -> str:
@@ -11,13 +22,43 @@ def brief(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[0] if text else 'no message'}"
 
 
+def expected_one_of(name: object, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the one that was meant, and all that are known.
+
+    >>> expected_one_of("cosin", ["linear", "cosine"])
+    ": did you mean 'cosine'? Known: linear, cosine"
+    """
+    names = list(known)
+    close = get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {close[0]!r}? Known:" if close else "expected one of"
+    return f": {hint} {', '.join(names)}"
+
+
 class InputError(SadsError, ValueError):
-    """An argument, option or specification that cannot be used."""
+    """An argument, option or specification that cannot be used.
+
+    >>> import sads
+    >>> sads.Schedule("quadratic")
+    Traceback (most recent call last):
+    sads.errors.InputError: unknown schedule 'quadratic': expected one of linear, cosine
+    """
 
 
 class NetworkError(SadsError):
-    """A network whose geometry cannot be computed as asked."""
+    """A network whose geometry cannot be computed as asked.
+
+    >>> import sads
+    >>> sads.ScoreFamily(lambda: 1 / 0, (1,), name="mine").member(0)
+    Traceback (most recent call last):
+    sads.errors.NetworkError: the factory of mine failed: ZeroDivisionError: division by zero
+    """
 
 
 class ArtefactError(SadsError):
-    """A file or directory that cannot be read or written as an artefact of this package."""
+    """A file or directory that cannot be read or written as an artefact of this package.
+
+    >>> import sads
+    >>> sads.load_geometry("nowhere")
+    Traceback (most recent call last):
+    sads.errors.ArtefactError: no geometry in nowhere...
+    """

@@ -34,7 +34,7 @@ class Neighbourhood:
     """
 
     def __init__(self, folder: Path):
-        self.folder = folder.resolve()
+        self.folder: Path = folder.resolve()
         self._own: dict[str, ModuleType] = {}
 
     @contextmanager
@@ -68,13 +68,13 @@ class Neighbourhood:
     @cached_property
     def _names(self) -> dict[str, bool]:
         """What an import could find in the folder, and whether that is more than a mere folder."""
-        found: dict[str, bool] = {}
+        names: dict[str, bool] = {}
         for place in self.folder.iterdir():
             name = place.name.partition(".")[0]
             if name.isidentifier() and name not in KEPT:
                 whole = place.suffix in (".py", ".so") or (place / "__init__.py").is_file()
-                found[name] = whole or found.get(name, False)
-        return found
+                names[name] = whole or names.get(name, False)
+        return names
 
     def _stands_in_front(self, name: str) -> bool:
         """Whether an import would take what is in the folder instead of the module."""
@@ -99,7 +99,7 @@ class Housed(Generic[Arguments, Result]):
     def __init__(self, call: Callable[Arguments, Result], neighbourhood: Neighbourhood):
         self.call = call
         self.neighbourhood = neighbourhood
-        self.__name__ = getattr(call, "__name__", type(call).__name__)
+        self.__name__: str = getattr(call, "__name__", type(call).__name__)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         with self.neighbourhood.entered():
@@ -112,15 +112,15 @@ def neighbours_of(path: Path) -> list[Path]:
     They are read, not run. A package counts with all its Python files, since what it imports by
     relative names is not followed.
     """
-    folder, found, waiting = path.parent, set[Path](), [path]
+    folder, beside, waiting = path.parent, set[Path](), [path]
     while waiting:
         for name in _imported(waiting.pop()):
             file, package = folder / f"{name}.py", folder / name
             files = {file} if file.is_file() else set(package.rglob("*.py"))
-            new = files - found - {path}
-            found |= new
+            new = files - beside - {path}
+            beside |= new
             waiting += new
-    return sorted(found)
+    return sorted(beside)
 
 
 def _imported(path: Path) -> set[str]:

@@ -1,11 +1,12 @@
 """Probes: where the networks are looked at, the distribution P of definition 2.
 
-A probe draws one input x for each network, given its timestep. `shift_free` probes look the same
-after any permutation of positions, so they keep every symmetry of the architecture.
+A probe draws one input x for each network, given its timestep.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,31 +16,73 @@ from torch import Tensor
 from .errors import InputError
 from .path import Schedule
 
+Shape = tuple[int, ...]
+Rng = np.random.Generator
+Steps = Int[np.ndarray, " N"]
+Inputs = Float[Tensor, "N ..."]
+Table = Float[np.ndarray, " T"]
+
 LARGEST_STD = 1e9  # the squares of larger inputs leave float32
 
 
+class Probe(ABC):
+    """A distribution of inputs.
+
+    Attributes:
+        shift_free: whether it looks the same after any permutation of positions, so that it keeps
+            every symmetry of the architecture.
+    """
+
+    shift_free: ClassVar[bool] = False
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Its name in the grammar; equal names mean equal distributions."""
+
+    @abstractmethod
+    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+        """One input of a shape for each of the timesteps t."""
+
+    @abstractmethod
+    def energy(self, size: int, schedule: Schedule) -> Table:
+        """E|x|^2 at each timestep, for samples of `size` entries."""
+
+    @property
+    def isotropic_variance(self) -> float | None:
+        """V where E[x x^T] = v I at every timestep, and v > 0; None elsewhere."""
+        return None
+
+
 @dataclass(frozen=True)
-class Zero:
-    """x = 0, the paper's default."""
+class Zero(Probe):
+    """x = 0, the paper's default.
+
+    >>> import sads
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=sads.Zero(), networks=24).plan.probe
+    'zero'
+    """
 
     shift_free = True
 
     def describe(self) -> str:
         return "zero"
 
-    def draw(
-        self,
-        t: Int[np.ndarray, " N"],
-        shape: tuple[int, ...],
-        schedule: Schedule,
-        rng: np.random.Generator,
-    ) -> Float[Tensor, "N ..."]:
+    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
         return torch.zeros(len(t), *shape)
+
+    def energy(self, size: int, schedule: Schedule) -> Table:
+        return np.zeros(schedule.steps)
 
 
 @dataclass(frozen=True)
-class Gaussian:
-    """x drawn from N(0, std^2 I), afresh for each network."""
+class Gaussian(Probe):
+    """x drawn from N(0, std^2 I), afresh for each network.
+
+    >>> import sads
+    >>> probe = sads.Gaussian(1.0)
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=probe, networks=24).plan.probe
+    'gaussian:1'
+    """
 
     std: float = 1.0
     shift_free = True
@@ -54,23 +97,29 @@ class Gaussian:
     def describe(self) -> str:
         return f"gaussian:{self.std:g}"
 
-    def draw(
-        self,
-        t: Int[np.ndarray, " N"],
-        shape: tuple[int, ...],
-        schedule: Schedule,
-        rng: np.random.Generator,
-    ) -> Float[Tensor, "N ..."]:
+    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
         noise = rng.standard_normal((len(t), *shape), dtype=np.float32)
         return torch.from_numpy(noise * np.float32(self.std))
 
+    def energy(self, size: int, schedule: Schedule) -> Table:
+        return np.full(schedule.steps, size * self.std**2)
+
+    @property
+    def isotropic_variance(self) -> float:
+        return self.std**2
+
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """One fixed x for all networks (appendix F)."""
+class Point(Probe):
+    """One fixed x for all networks (appendix F).
+
+    >>> import numpy as np, sads
+    >>> probe = sads.Point(np.ones((1, 4, 4)))
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=probe, networks=24).plan.probe
+    'point:0529cc4686c8de8f'
+    """
 
     x: Float[np.ndarray, "..."]
-    shift_free = False
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.x).all():
@@ -79,30 +128,31 @@ class Point:
     def describe(self) -> str:
         return f"point:{_digest(self.x)}"
 
-    def draw(
-        self,
-        t: Int[np.ndarray, " N"],
-        shape: tuple[int, ...],
-        schedule: Schedule,
-        rng: np.random.Generator,
-    ) -> Float[Tensor, "N ..."]:
+    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
         if self.x.shape != shape:
             raise InputError(
                 f"the probe's point has shape {self.x.shape}, the network takes {shape}"
             )
         return torch.from_numpy(self.x.astype(np.float32)).expand(len(t), *shape)
 
+    def energy(self, size: int, schedule: Schedule) -> Table:
+        return np.full(schedule.steps, float(np.sum(np.square(self.x, dtype=float))))
+
 
 @dataclass(frozen=True, eq=False)
-class Forward:
+class Forward(Probe):
     """The forward process of some images: x_t = sqrt(abar_t) x + sqrt(1 - abar_t) eps.
 
     Args:
         images: shape (M, *shape); each network gets one of them at random.
+
+    >>> import numpy as np, sads
+    >>> probe = sads.Forward(np.ones((2, 1, 4, 4), dtype=np.float32))
+    >>> sads.estimate_geometry("cnn", shape="1x4x4", probe=probe, networks=24).plan.probe
+    'forward:f9ab1546a317ee35'
     """
 
     images: Float[np.ndarray, "M ..."]
-    shift_free = False
 
     def __post_init__(self) -> None:
         if not len(self.images) or not np.isfinite(self.images).all():
@@ -111,13 +161,7 @@ class Forward:
     def describe(self) -> str:
         return f"forward:{_digest(self.images)}"
 
-    def draw(
-        self,
-        t: Int[np.ndarray, " N"],
-        shape: tuple[int, ...],
-        schedule: Schedule,
-        rng: np.random.Generator,
-    ) -> Float[Tensor, "N ..."]:
+    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
         if self.images.shape[1:] != shape:
             got = self.images.shape[1:]
             raise InputError(f"the probe's images have shape {got}, the network takes {shape}")
@@ -126,8 +170,9 @@ class Forward:
         noise = rng.standard_normal(clean.shape)
         return torch.from_numpy((np.sqrt(abar) * clean + np.sqrt(1 - abar) * noise).astype("f4"))
 
-
-Probe = Zero | Gaussian | Point | Forward
+    def energy(self, size: int, schedule: Schedule) -> Table:
+        clean = float(np.sum(np.square(self.images, dtype=float))) / len(self.images)
+        return schedule.abar * clean + (1 - schedule.abar) * size
 
 
 def _digest(array: np.ndarray) -> str:

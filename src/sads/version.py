@@ -11,13 +11,15 @@ _ASIDE = (
     "doctor",
     "execution",
     "figures",
-    "markup.py",
     "presentation",
     "report",
+    "shown.py",
     "sweep",
     "watch.py",
 )
-_COMPUTES = (Path("sweep", "execute", "trial_data.py"), Path("sweep", "execute", "run_trial.py"))
+_COMPUTES = {
+    Path("sweep", "execute", f"{name}.py") for name in ("run_trial", "trial_data", "trial_risk")
+}
 
 
 @cache

@@ -1,7 +1,6 @@
 """How a geometry, a training or a sweep stands, read from its directory without touching it."""
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArtefactError, SadsError
-from .sweep.store.database import DONE, FAILED, PENDING, QUARANTINED, read_rows
+from .presentation.numbers import span
+from .presentation.sweep import named
+from .sweep.store.database import read_rows
 from .sweep.store.layout import Layout
-from .sweep.summary import named, span
+from .sweep.store.rows import DONE, FAILED, QUARANTINED, TIMINGS
 
 if TYPE_CHECKING:
     from .diffusion import Header
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 GEOMETRY, TRAINING = "geometry.safetensors", "training.safetensors"
 DEPTH = 4  # levels of folders that are looked through for runs
 LARGEST = 1024  # rows of a factor whose error is computed at every look
-SHOWN = 6
+SHOWN, LATEST = 6, 3  # trials that are named
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Standing:
 
 
 def look(directory: str | Path) -> Standing:
-    """How the geometry, the training or the sweep in a directory, or all in a folder, stand now.
+    """Tell how far the geometry, training or sweep in a directory is, or all those in a folder.
 
     Raises:
         ArtefactError: if there is none.
@@ -62,14 +63,14 @@ def look(directory: str | Path) -> Standing:
 def _runs(place: Path) -> list[Standing]:
     """What runs, or has run, in a directory itself; a training may share it with a geometry."""
     readers = (GEOMETRY, _geometry), (TRAINING, _training), (Layout(place).database.name, _sweep)
-    found = [read(place) for name, read in readers if (place / name).is_file()]
-    if not found and held(place / ".lock"):
+    runs = [read(place) for name, read in readers if (place / name).is_file()]
+    if not runs and held(place / ".lock"):
         return [Standing(str(place), (("state", "nothing stored yet"),), False, True)]
-    return found
+    return runs
 
 
 def _readable(place: Path) -> list[Standing]:
-    """The same of one directory among many, where a damaged run does not hide the others."""
+    """The runs in one directory of many; a damaged one is named and does not hide the others."""
     try:
         return _runs(place)
     except SadsError as error:
@@ -77,18 +78,18 @@ def _readable(place: Path) -> list[Standing]:
 
 
 def _below(place: Path, depth: int) -> list[Path]:
-    """Directories below one, but not those inside a run."""
+    """All directories below a place, except those inside a run."""
     try:
         children = sorted(child for child in place.iterdir() if child.is_dir())
     except OSError:
         return []
-    found: list[Path] = []
+    directories: list[Path] = []
     for child in children:
-        found.append(child)
+        directories.append(child)
         names = (GEOMETRY, TRAINING, Layout(child).database.name)
         if depth > 1 and not any((child / name).is_file() for name in names):
-            found += _below(child, depth - 1)
-    return found
+            directories += _below(child, depth - 1)
+    return directories
 
 
 def _folder(place: Path, runs: list[Standing]) -> Standing:
@@ -128,14 +129,15 @@ def held(lock: Path) -> bool | None:
 
 
 def _geometry(place: Path) -> Standing:
-    from .directions import headline
     from .geometry import load_geometry  # torch takes seconds to load
+    from .presentation.directions import headline
+    from .presentation.geometry import networks_behind
 
     geometry = load_geometry(place)
     state, running = geometry.state, held(place / ".lock")
     rows = [
         ("state", _state(state.finished, running)),
-        ("networks", "none: a closed form" if geometry.exact else f"{geometry.networks:,}"),
+        ("networks", networks_behind(geometry)),
         ("time spent", span(state.seconds)),
     ]
     if not geometry.exact and state.seconds > 0:
@@ -189,28 +191,30 @@ def _training(place: Path) -> Standing:
 
 def _sweep(place: Path) -> Standing:
     _, trials = read_rows(place)
-    counts = Counter(row["status"] for row in trials)
-    running, finished = held(place / ".lock"), not counts[PENDING]
     done = [row for row in trials if row["status"] == DONE]
+    problems = [row for row in trials if row["status"] in (FAILED, QUARANTINED)]
+    pending = len(trials) - len(done) - len(problems)
+    running, finished = held(place / ".lock"), not pending
     rows = [
         ("state", _state(finished, running)),
-        ("done", f"{counts[DONE]:,} of {len(trials):,}"),
-        ("failed", f"{_failed(counts):,}"),
+        ("done", f"{len(done):,} of {len(trials):,}"),
+        ("failed", f"{len(problems):,}"),
     ]
     if done:
-        seconds = [_seconds(row) for row in done]
-        rows.append(("a trial takes", span(sum(seconds) / len(seconds))))
-    left = _seconds_left(done, counts[PENDING])
-    if left is not None and not finished:
+        seconds = sum(row[name] or 0.0 for row in done for name in TIMINGS)
+        rows.append(("a trial takes", span(seconds / len(done))))
+    left = None if finished else _seconds_left(done, pending)
+    if left is not None:
         rows.append(("time left", f"about {span(left)} at the pace so far"))
-    busy = {path.name for path in (place / "work").glob("*")} if not finished else set()
+    busy = set() if finished else {path.name for path in (place / "work").glob("*")}
+    latest = sorted(done, key=lambda row: row["finished"] or "", reverse=True)[:LATEST]
     rows += [("under way", named(row)) for row in trials if row["id"] in busy][:SHOWN]
-    rows += [("last done", f"{named(row)}: SW2 {row['sw2']:.3g}") for row in _latest(done)]
-    problems = [row for row in trials if row["status"] in (FAILED, QUARANTINED)]
+    rows += [("last done", f"{named(row)}: SW2 {row['sw2']:.3g}") for row in latest]
     rows += [(row["status"], f"{named(row)}: {row['error']}") for row in problems[:SHOWN]]
-    numbers = {"done": counts[DONE], "of": len(trials), "failed": _failed(counts)}
-    numbers |= {"seconds_left": None if finished else left}
-    return Standing(f"sweep in {place}", tuple(rows), finished, running, numbers)
+    numbers = {"done": len(done), "of": len(trials), "failed": len(problems)}
+    return Standing(
+        f"sweep in {place}", tuple(rows), finished, running, numbers | {"seconds_left": left}
+    )
 
 
 def _state(finished: bool, running: bool | None) -> str:
@@ -221,21 +225,11 @@ def _state(finished: bool, running: bool | None) -> str:
     return "running" if running else "stopped; the same command goes on"
 
 
-def _failed(counts: Counter[str]) -> int:
-    return counts[FAILED] + counts[QUARANTINED]
-
-
-def _seconds(row: dict[str, Any]) -> float:
-    parts = ("train_seconds", "sample_seconds", "distance_seconds")
-    return sum(row[name] or 0.0 for name in parts)
-
-
-def _latest(done: Sequence[dict[str, Any]], most: int = 3) -> list[dict[str, Any]]:
-    return sorted(done, key=lambda row: row["finished"] or "", reverse=True)[:most]
-
-
 def _seconds_left(done: Sequence[dict[str, Any]], pending: int) -> float | None:
-    """From the times at which trials were finished; None for fewer than three."""
+    """The time that pending trials will take at the pace of the finished ones.
+
+    None if fewer than three are finished.
+    """
     times = sorted(datetime.fromisoformat(r["finished"]).timestamp() for r in done if r["finished"])
     if len(times) < 3:
         return None

@@ -9,13 +9,13 @@ from sads.geometry import Geometry
 from sads.geometry.plan import Plan
 from sads.geometry.result import exact_geometry
 from sads.geometry.state import State
-from sads.inspection.readout import ReadOut
+from sads.inspection.readout import Convolution, DenseLayer, Sampled, TokenWise
 
 READOUTS = {
-    "dense": lambda shape: ReadOut("sampled", shape),
-    "channels": lambda shape: ReadOut("convolution", shape, kernel=(1, 1)),
-    "tokens": lambda shape: ReadOut("tokens", shape, patch=2),
-    "isotropic": lambda shape: ReadOut("dense", shape),
+    "dense": lambda shape: Sampled(shape),
+    "channels": lambda shape: Convolution(shape, kernel=(1, 1)),
+    "tokens": lambda shape: TokenWise(shape, patch=2),
+    "isotropic": lambda shape: DenseLayer(shape),
 }
 
 

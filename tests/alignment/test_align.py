@@ -5,8 +5,8 @@ import pytest
 
 import sads
 from sads.alignment import align
-from sads.alignment.summary import notes, sentences, summary
 from sads.directions import FOLDS
+from sads.presentation.alignment import notes, sentences, summary
 from tests.alignment.geometries import geometry_with, random_psd, sampled_with
 
 CASES = [("dense", (1, 4, 4), 16), ("channels", (3, 3, 3), 9), ("tokens", (2, 4, 4), 4)]

@@ -5,7 +5,7 @@ import pytest
 
 from sads.alignment import second_moment
 from sads.alignment.moments import CHUNK
-from sads.directions import Structure
+from sads.directions.structure import STRUCTURES
 from sads.errors import InputError
 
 
@@ -44,7 +44,7 @@ def test_watch_sees_every_sample_once_in_order():
     ("kind", "shape"), [("dense", (2, 4, 4)), ("channels", (3, 4, 4)), ("tokens", (2, 4, 4))]
 )
 def test_reduced_moment_gives_the_trace_with_any_factor(kind, shape):
-    structure = Structure(kind, shape, patch=2 if kind == "tokens" else 1)
+    structure = STRUCTURES[kind](shape, patch=2 if kind == "tokens" else 1)
     rng = np.random.default_rng(1)
     moment = second_moment(rng.normal(size=(20, *shape)).astype(np.float32), shape)
     factor = rng.normal(size=(structure.rows, structure.rows))
@@ -63,7 +63,7 @@ def test_leading_eigenpairs():
 
 
 def test_bad_data_is_refused_in_words():
-    with pytest.raises(InputError, match=r"2x3.*geometry has 1x4x4.*--shape 2x3"):
+    with pytest.raises(InputError, match=r"2x3.*geometry has 1x4x4.*a geometry on 2x3"):
         second_moment(np.ones((5, 2, 3)), (1, 4, 4))
     with pytest.raises(InputError, match=r"all 5 samples of data are zero"):
         second_moment(np.zeros((5, 4)), (4,))

@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sads
-from sads.alignment import Rotation, RotationTransformer, align, make_rotation, save_rotation
-from sads.alignment.artefact import FILE
+from sads.alignment import RotationTransformer, align, make_rotation
 from sads.alignment.orthogonal import least_move, random_orthogonal, settle
+from sads.alignment.rotation import FILE
 from sads.errors import ArtefactError, InputError
 from tests.alignment.geometries import geometry_with, random_psd
 
@@ -97,8 +97,12 @@ def test_full_rotations_reach_the_extremes(kind, shape, rows):
     geometry = geometry_with(random_psd(rows, 0), shape, kind)
     x = data_for(int(np.prod(shape)), 0, count=200).reshape(-1, *shape)
     found = align(geometry, x)
-    assert Rotation.minimise(geometry, x).alpha == pytest.approx(found.alpha_min, rel=1e-8)
-    assert Rotation.maximise(geometry, x).alpha == pytest.approx(found.alpha_max, rel=1e-8)
+    assert make_rotation("min", geometry=geometry, data=x).alpha == pytest.approx(
+        found.alpha_min, rel=1e-8
+    )
+    assert make_rotation("max", geometry=geometry, data=x).alpha == pytest.approx(
+        found.alpha_max, rel=1e-8
+    )
 
 
 @given(size=st.integers(3, 12), seed=SEEDS, data=st.data())
@@ -146,11 +150,13 @@ def test_choice_in_an_eigenspace_does_not_depend_on_the_basis_found(seed, repeat
 def test_repeated_eigenvalues_are_said():
     geometry = geometry_with(np.diag([3.0, 1.0, 1.0, 0.5]), (4,))
     x = np.random.default_rng(0).normal(size=(50, 4)) * [1, 2, 3, 0]
-    turn = Rotation.minimise(geometry, x)
+    turn = make_rotation("min", geometry=geometry, data=x)
     assert turn.origin.repeated == (2, 0)
-    again = Rotation.minimise(geometry, x)
+    again = make_rotation("min", geometry=geometry, data=x)
     assert torch.equal(turn.matrix, again.matrix)
-    assert Rotation.minimise(geometry_with(random_psd(4, 0), (4,)), x).origin.repeated == (0, 0)
+    assert make_rotation(
+        "min", geometry=geometry_with(random_psd(4, 0), (4,)), data=x
+    ).origin.repeated == (0, 0)
 
 
 def test_random_rotation_follows_its_seed():
@@ -175,12 +181,14 @@ def test_bad_requests_are_refused_in_words():
     with pytest.raises(InputError, match=r"shape of one sample"):
         make_rotation("random")
     with pytest.raises(InputError, match=r"takes samples of shape \(4,\), got \(3,\)"):
-        Rotation.minimise(geometry, x)(torch.zeros(2, 3))
+        make_rotation("min", geometry=geometry, data=x)(torch.zeros(2, 3))
 
 
 def test_saved_rotation_returns_bit_for_bit(tmp_path):
-    turn = Rotation.minimise(geometry_with(random_psd(6, 0), (6,)), data_for(6, 0), rank=2)
-    save_rotation(turn, tmp_path / "turn")
+    turn = make_rotation(
+        "min", geometry=geometry_with(random_psd(6, 0), (6,)), data=data_for(6, 0), rank=2
+    )
+    turn.save(tmp_path / "turn")
     found = sads.load_rotation(tmp_path / "turn")
     assert torch.equal(found.matrix, turn.matrix)
     assert found.origin == turn.origin
@@ -191,7 +199,7 @@ def test_damaged_rotations_are_refused(tmp_path):
     with pytest.raises(ArtefactError, match=r"no rotation in"):
         sads.load_rotation(tmp_path)
     turn = make_rotation("random", shape=(4,))
-    save_rotation(turn, tmp_path)
+    turn.save(tmp_path)
     whole = (tmp_path / FILE).read_bytes()
     (tmp_path / FILE).write_bytes(whole[:-7])
     with pytest.raises(ArtefactError, match=r"truncated"):
@@ -212,7 +220,7 @@ def test_transformer_works_in_a_pipeline():
     assert z.shape == x.shape
     np.testing.assert_allclose(pipeline.inverse_transform(z), x, atol=1e-5)
     direct = RotationTransformer(geometry, kind="max", rank=2).fit(x)
-    expected = Rotation.maximise(geometry, x.reshape(-1, 1, 3, 3), rank=2)
+    expected = make_rotation("max", geometry=geometry, data=x.reshape(-1, 1, 3, 3), rank=2)
     assert torch.equal(direct.rotation_.matrix, expected.matrix)
     with pytest.raises(InputError, match=r"expected|has samples of shape"):
         RotationTransformer(geometry).fit(x[:, :5])

@@ -7,35 +7,60 @@ import pytest
 NETWORKS = ("mlp,width=16", "cnn,width=8,depth=2")
 
 
+SHORT = ("--steps", "4", "--seeds", "2")
+
+
 def test_json_has_what_it_promises(sads):
-    code, out, err = sads("rank", "--data", "digits", "--shape", "1x8x8", *NETWORKS, "--json")
+    command = ("rank", "--pilot", "--data", "digits", "--shape", "1x8x8", *NETWORKS, *SHORT)
+    code, out, err = sads(*command, "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found["shape"] == [1, 8, 8]
-    assert [row["network"] for row in found["ranking"]] == list(NETWORKS)
+    assert {row["network"] for row in found["ranking"]} == {*NETWORKS}
+    assert (found["method"], found["by"], found["level"]) == ("pilot", "constant", 0.95)
     first, second = found["ranking"]
-    assert first["score"] == pytest.approx(1)
-    assert second["score"] > 1 + 4 * second["score_error"]
-    assert first["below_next"] > 0.95
-    assert found["ties"] == []
-    assert second["parameters"] == 881
-    assert all(isinstance(row["synflow"], float) for row in found["ranking"])
-    assert all(row["jacobian_error"] > 0 for row in found["ranking"])
+    assert first["value"] == first["constant"] <= second["constant"]
+    assert 0.5 <= first["before_next"] <= 1
+    assert second["before_next"] is None
+    assert found["cost"]["seeds"] == 2
+    assert found["cost"]["steps"] == 2 * (first["steps"] + second["steps"])
+    assert 0 < found["cost"]["share_of_training"] < 0.1
     assert {v["score"] for v in found["validity"]} >= {"alignment", "parameters", "synflow"}
 
 
-def test_words_say_how_far_the_score_can_be_trusted(sads):
-    code, out, _ = sads("rank", "--data", "digits", "--shape", "1x8x8", "mlp", "mlp,width=8")
-    assert code == 0
-    assert "Not told apart (probability below 0.95): mlp, mlp,width=8." in out
-    assert "Measured validity, 12 small networks trained on digits" in out
+def test_words_give_order_certainty_and_cost(sads, tmp_path):
+    networks = ("mlp,width=8", "mlp,width=9")
+    command = ("rank", "--data", "digits", "--shape", "1x8x8", *networks, *SHORT)
+    code, out, err = sads(*command, "--out", str(tmp_path))
+    assert (code, err) == (0, "")
+    assert "probability that a network does better than the next one" in out
+    assert "Cost: 2 trainings of each network" in out
+    assert "Before: " in out or "has not been measured" in out
+    again = sads(*command, "--out", str(tmp_path))[1]
+    assert again == out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--seeds", "1"), "at least 2 seeds"),
+        (("--by", "looks"), "constant or total"),
+        (("--level", "2"), "between 0.5 and 1"),
+    ],
+)
+def test_bad_pilots(sads, options, said):
+    command = ("rank", "--pilot", "--data", "digits", "--shape", "1x8x8", *NETWORKS)
+    code, out, err = sads(*command, *options)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert said in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("mlp",), "at least two"),
-        (("mlp", "iddpm-mnist"), "pass one --shape"),
+        (("mlp", "iddpm-mnist"), "choose one shape"),
         (("mlp", "mlp"), "two networks are called mlp"),
         (("mlp", "nonsense"), "unknown network"),
     ],

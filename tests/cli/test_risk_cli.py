@@ -80,7 +80,7 @@ def test_a_network_trained_on_rotated_data_is_judged_in_the_coordinates_of_the_d
 def test_weights_of_a_model_trained_elsewhere(sads, runs, tmp_path, prefix):
     from sads import load_trained
 
-    _, member = load_trained(runs["long"])
+    member = load_trained(runs["long"]).network
     state = {f"{prefix}{name}": value for name, value in member.state_dict().items()}
     save_file(state | {"optimiser.step": torch.ones(1)}, tmp_path / "w.safetensors")
     options = ("--shape", "1x4x4", "--data", RANK_ONE)
@@ -152,3 +152,17 @@ def test_trainings_of_other_shapes_are_not_compared(sads, runs, tmp_path):
     code, _, err = sads("risk", runs["long"], str(other), "--data", RANK_ONE)
     assert code == 2
     assert "not comparable" in err
+
+
+def test_the_total_weighs_timesteps_as_a_loss_does(sads, runs, tmp_path):
+    """A loss that sees one stratum alone has that stratum's risk."""
+    whole = _risk(sads, runs["short"], "--data", RANK_ONE)
+    law = np.zeros(1000)
+    law[500:550] = 1
+    np.save(tmp_path / "law.npy", law)
+    law_file = f"npy:{tmp_path / 'law.npy'}"
+    part = _risk(sads, runs["short"], "--data", RANK_ONE, "--timestep-law", law_file)
+    row = whole["by_timestep"][10]
+    assert (row["first"], row["last"]) == (500, 549)
+    error = np.hypot(part["total_error"], row["error"])
+    assert abs(part["total"] - row["risk"]) < 4 * error

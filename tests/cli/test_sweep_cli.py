@@ -45,8 +45,9 @@ def test_sweep_and_results(sads, tmp_path, in_process):
     code, text, _ = sads("results", out)
     lines = text.splitlines()
     metrics = ["sw2", "msw2", "msw2_optimised", "w2_direction", "loss"]
+    metrics += ["risk", "risk_along", "risk_off", "nats"]
     assert lines[0].split() == ["network", "data", "rotation", "seeds", *metrics]
-    assert "+-" in lines[1]
+    assert "±" in lines[1]
     assert lines[-1] == "4 trials: 4 done."
     code, text, _ = sads("sweep", spec, "--out", out, "--json")
     assert json.loads(text) == {

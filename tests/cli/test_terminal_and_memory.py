@@ -70,7 +70,7 @@ def ascii_sads(monkeypatch):
         ["data", LINE, "--shape", "1x4x4"],
         ["align", "é", "--data", LINE],
         ["rotate", "é", "--data", LINE, "--kind", "min", "--out", "rotation ±"],
-        ["rank", *TINY, "cnn,width=4,depth=1", "--data", LINE, "--tolerance", "0.5"],
+        ["rank", *TINY, "cnn,width=4,depth=1", "--data", LINE, "--steps", "2", "--seeds", "2"],
         ["sample", "training", "--count", "2", "--steps", "2", "--out", "±.npy"],
         ["distance", LINE, LINE, "--shape", "1x4x4", "--projections", "9"],
         ["watch", "é"],
@@ -146,7 +146,7 @@ def test_every_failure_has_its_words_and_exit_code(sads, monkeypatch, error, cod
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("sads.specs.parse_dataset", fail)
+    monkeypatch.setattr("sads.specs.sources.as_dataset", fail)
     found, out, err = sads("data", "digits")
     assert (found, out) == (code, "")
     assert err.count("\n") == 1

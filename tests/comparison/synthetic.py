@@ -7,7 +7,7 @@ from sads.geometry import Geometry
 from sads.geometry.plan import Plan
 from sads.geometry.result import exact_geometry
 from sads.geometry.state import State
-from sads.inspection.readout import ReadOut
+from sads.inspection.readout import ReadOut, Sampled
 
 
 def plan_of(readout: ReadOut, **fields) -> Plan:
@@ -38,13 +38,13 @@ def sampled(factor: np.ndarray, counts: int | np.ndarray, rng: np.random.Generat
     values, vectors = np.linalg.eigh(factor)
     root = vectors * np.sqrt(np.maximum(values, 0))
     draws = [rng.standard_normal((n, len(factor))) @ root.T for n in counts]
-    readout = fields.pop("readout", ReadOut("sampled", (1, 1, len(factor))))
+    readout = fields.pop("readout", Sampled((1, 1, len(factor))))
     state = State.of(np.stack([x.T @ x for x in draws]), counts)
     return Geometry(plan_of(readout, **fields), state)
 
 
 def exact(factor: np.ndarray, **fields) -> Geometry:
-    readout = fields.pop("readout", ReadOut("sampled", (1, 1, len(factor))))
+    readout = fields.pop("readout", Sampled((1, 1, len(factor))))
     return exact_geometry(plan_of(readout, estimator="closed form", **fields), factor, 0.0)
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import sads.comparison.whitened_difference
 from sads import InputError, compare
-from sads.comparison.words import comparison_sentences
 from sads.geometry import Geometry
 from sads.geometry.precision import Precision
-from sads.inspection.readout import ReadOut
+from sads.inspection.readout import Convolution, DenseLayer, Sampled, TokenWise
+from sads.presentation.comparison import comparison_sentences
 
 from .synthetic import exact, plan_of, sampled, spread_factor
 
@@ -194,9 +194,9 @@ def test_directions_that_only_one_can_produce():
 def test_structures_are_compared_at_their_finest_common_level():
     rng = np.random.default_rng(10)
     shape = (2, 4, 4)
-    channels = ReadOut("convolution", shape, kernel=(1, 1))
-    tokens = ReadOut("tokens", shape, patch=2)
-    isotropic = ReadOut("dense", shape)
+    channels = Convolution(shape, kernel=(1, 1))
+    tokens = TokenWise(shape, patch=2)
+    isotropic = DenseLayer(shape)
     small = spread_factor(16, rng)
     a = sampled(small, 100, rng, readout=channels, shape=shape)
     one = exact(np.eye(1), readout=isotropic, shape=shape)
@@ -205,7 +205,7 @@ def test_structures_are_compared_at_their_finest_common_level():
     assert compare(one, a).different
     assert compare(a, one).bands[-1].last == 31
     patches = exact(spread_factor(4, rng), readout=tokens, shape=shape)
-    dense = exact(patches.matrix(), readout=ReadOut("sampled", shape), shape=shape)
+    dense = exact(patches.matrix(), readout=Sampled(shape), shape=shape)
     assert not compare(patches, dense).different
     found = compare(patches, a)
     assert found.different
@@ -239,7 +239,7 @@ def test_bad_input():
     rng = np.random.default_rng(14)
     a = sampled(factor(), 50, rng)
     with pytest.raises(InputError, match="expected 1x1x16 as in the first, got 1x4x4"):
-        compare(a, sampled(factor(), 50, rng, readout=ReadOut("sampled", (1, 4, 4))))
+        compare(a, sampled(factor(), 50, rng, readout=Sampled((1, 4, 4))))
     with pytest.raises(InputError, match=r"12 networks.*expected at least 16"):
         compare(a, sampled(factor(), 1, rng))
     with pytest.raises(InputError, match="zero"):
@@ -249,8 +249,8 @@ def test_bad_input():
             compare(a, a, level=level)
     large = (2, 64, 64)
     plans = [
-        plan_of(ReadOut(kind, large, patch=2), estimator="closed form", shape=large)
-        for kind in ("sampled", "tokens")
+        plan_of(kind(large, patch=2), estimator="closed form", shape=large)
+        for kind in (Sampled, TokenWise)
     ]
     with pytest.raises(InputError, match=r"at most 4096 dimensions, got 8192"):
         compare(*(replace(exact(np.eye(2)), plan=plan) for plan in plans))

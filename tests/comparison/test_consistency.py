@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from sads import compare
 from sads.comparison import Comparison
 from sads.comparison.log_ratios import LogRatios, common, flipped, interval
-from sads.comparison.sign_flips import linear
-from sads.comparison.words import comparison_sentences
-from sads.directions.symmetry import sign_patterns
 from sads.geometry import Geometry
+from sads.presentation.comparison import comparison_sentences
+from sads.statistics.sign_flips import linear, sign_patterns
 
 from .synthetic import exact, sampled
 

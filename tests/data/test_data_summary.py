@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from sads.data import Dataset
-from sads.data.summary import moments, sentences, summary
+from sads.data.effective_rank import trace_and_rank
+from sads.presentation.data import sentences, summary
 
 
 @pytest.mark.parametrize("shape", [(3000, 7), (5, 40)])
 def test_moments_agree_with_the_eigenvalues(shape):
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32) + 0.5
     values = np.linalg.eigvalsh(x.T.astype(float) @ x / len(x))
-    trace, rank = moments(x)
+    trace, rank = trace_and_rank(x)
     assert trace == pytest.approx(values.sum())
     assert rank == pytest.approx(values.sum() ** 2 / np.square(values).sum())
 
@@ -19,8 +20,8 @@ def test_moments_agree_with_the_eigenvalues(shape):
 def test_rank_of_equal_directions():
     x = np.zeros((9, 5), dtype=np.float32)
     x[np.arange(9), np.arange(9) % 3] = 2
-    assert moments(x)[1] == pytest.approx(3)
-    assert moments(np.zeros((4, 2), dtype=np.float32)) == (0, 0)
+    assert trace_and_rank(x)[1] == pytest.approx(3)
+    assert trace_and_rank(np.zeros((4, 2), dtype=np.float32)) == (0, 0)
 
 
 def test_summary_and_words():

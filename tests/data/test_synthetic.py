@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sads.data import band_direction, basis, index_direction, rank_one, sphere, split_stream
-from sads.directions import Structure, exact_spectrum
+from sads.directions import exact_spectrum
+from sads.directions.structure import Dense
 from sads.errors import InputError
 
 
@@ -15,7 +16,7 @@ def spectrum():
     """Bands {0, 1}, {2, 3, 4}, {5}, with eigenvectors that are not the axes."""
     turn = basis("dct", (6,))
     values = np.array([4.0, 4.0, 2.0, 2.0, 2.0, 1.0])
-    return exact_spectrum(turn * values @ turn.T, Structure("dense", (6,)))
+    return exact_spectrum(turn * values @ turn.T, Dense((6,)))
 
 
 def test_rank_one_second_moment_is_d_v_v():

@@ -6,8 +6,8 @@ import torch
 
 import sads
 from sads import api
-from sads.alignment import Rotation, make_rotation, save_rotation
-from sads.alignment.artefact import FILE as ROTATION
+from sads.alignment import make_rotation
+from sads.alignment.rotation import FILE as ROTATION
 from sads.data import Dataset
 from sads.diffusion import sample_chunks
 from sads.errors import ArtefactError, InputError
@@ -42,9 +42,11 @@ def test_a_rotated_training_is_a_training_on_rotated_data(geometry, data, tmp_pa
     turned = Dataset(turn(torch.from_numpy(data.samples)).numpy(), "turned")
     plain = api.train(NETWORK, turned, seed=5, **SHORT)
     assert torch.equal(parameters(found.network), parameters(plain.network))
-    family, network = api.load_trained(tmp_path)
-    raw = torch.cat(list(sample_chunks(network, SHAPE, 5, family.schedule, steps=3, seed=1)))
-    back = torch.cat(list(api.sample(tmp_path, 5, steps=3, seed=1)))
+    loaded = api.load_trained(tmp_path)
+    raw = torch.cat(
+        list(sample_chunks(loaded.network, SHAPE, 5, loaded.family.schedule, steps=3, seed=1))
+    )
+    back = torch.from_numpy(api.sample(tmp_path, 5, steps=3, seed=1))
     torch.testing.assert_close(back, turn.inverse(raw))
 
 
@@ -70,7 +72,7 @@ def test_another_rotation_is_another_training(geometry, data, tmp_path):
 
 def test_a_lost_or_changed_rotation_is_noticed(geometry, data, tmp_path):
     api.train(NETWORK, data, rotation="min", geometry=geometry, out=tmp_path, **SHORT)
-    save_rotation(make_rotation("random", shape=SHAPE), tmp_path)
+    make_rotation("random", shape=SHAPE).save(tmp_path)
     with pytest.raises(ArtefactError, match=r"another rotation than it was trained with"):
         api.sample(tmp_path, 3, steps=2)
     (tmp_path / ROTATION).unlink()
@@ -79,20 +81,22 @@ def test_a_lost_or_changed_rotation_is_noticed(geometry, data, tmp_path):
 
 
 def test_a_rotation_in_the_directory_of_a_plain_training_is_ignored(data, tmp_path):
-    save_rotation(make_rotation("random", shape=SHAPE), tmp_path)
+    make_rotation("random", shape=SHAPE).save(tmp_path)
     api.train(NETWORK, data, out=tmp_path, **SHORT)
-    family, network = api.load_trained(tmp_path)
-    raw = torch.cat(list(sample_chunks(network, SHAPE, 3, family.schedule, steps=2)))
-    assert torch.equal(torch.cat(list(api.sample(tmp_path, 3, steps=2))), raw)
+    loaded = api.load_trained(tmp_path)
+    raw = torch.cat(list(sample_chunks(loaded.network, SHAPE, 3, loaded.family.schedule, steps=2)))
+    assert torch.equal(torch.from_numpy(api.sample(tmp_path, 3, steps=2)), raw)
 
 
 def test_rotations_of_other_networks_and_geometries_are_refused(geometry, data, tmp_path):
-    save_rotation(Rotation.minimise(geometry, data), tmp_path / "turn")
+    make_rotation("min", geometry=geometry, data=data).save(tmp_path / "turn")
     wide = "iddpm-16,channels=16,groups=8,mults=1x1"
     run = {"out": tmp_path / "run"} | SHORT
     with pytest.raises(InputError, match=r"made for the geometry of iddpm-16.*not of iddpm-16"):
         api.train(wide, data, rotation=tmp_path / "turn", **run)
-    with pytest.raises(InputError, match=r"the geometry is that of .* make one with sads geometry"):
+    with pytest.raises(
+        InputError, match=r"the geometry is that of .* make a geometry of this network"
+    ):
         api.train(wide, data, rotation="min", geometry=geometry, **run)
     fresh = sads.estimate_geometry(NETWORK, shape=SHAPE, networks=600, seed=9)
     with pytest.raises(InputError, match=r"made for another geometry"):
@@ -109,6 +113,6 @@ def test_rotations_of_other_networks_and_geometries_are_refused(geometry, data, 
 
 
 def test_a_random_rotation_fits_any_network(data, tmp_path):
-    save_rotation(make_rotation("random", shape=SHAPE), tmp_path)
+    make_rotation("random", shape=SHAPE).save(tmp_path)
     found = api.train("mlp,width=8", data, rotation=tmp_path, **SHORT)
     assert len(found.losses) == 3

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import sads.diffusion.training as training_module
-from sads.diffusion import Settings, TrainingError, initial_network, read_training, train
+from sads.diffusion import Settings, TrainingError, read_training, train
 from sads.diffusion.checkpoint import FILE, Run
 from sads.diffusion.training import _step
 from sads.errors import ArtefactError, InputError
@@ -30,7 +30,7 @@ def test_is_the_plain_loop_of_the_paper(accumulate):
     """The same draws in a loop written out: equal parameters, equal losses."""
     settings = SETTINGS.model_copy(update={"accumulate": accumulate})
     found = train(FAMILY, SAMPLES, settings)
-    network = initial_network(FAMILY, settings.seed)
+    network = FAMILY.member(settings.seed)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     generator = torch_stream(settings.seed, "batches and noise of a training")
     abar = torch.cumprod(1 - torch.linspace(0.1 / 50, 20 / 50, 50, dtype=torch.float64), 0)

@@ -6,12 +6,13 @@ from scipy.stats import binomtest
 
 from sads.directions import Structure, sampled_spectrum
 from sads.directions.spectrum import Spectrum
+from sads.directions.structure import Channels, Dense, Isotropic
 
 from .synthetic import Truth, random_basis, wishart_folds
 
 
 def dense(size: int) -> Structure:
-    return Structure("dense", (size,))
+    return Dense((size,))
 
 
 def sample(values: np.ndarray, per_fold: int, rng: np.random.Generator) -> tuple[Truth, Spectrum]:
@@ -33,7 +34,7 @@ def repeats() -> list[tuple[Truth, Spectrum]]:
         values[:5] = values[5:10] * 1.0001
         for per_fold in (100, 1000):
             found.append(sample(values, per_fold, rng))
-            truth = Truth.planted(values, Structure("channels", (1, 30)), ("flip",), rng)
+            truth = Truth.planted(values, Channels((1, 30)), ("flip",), rng)
             found.append((truth, truth.sample(per_fold, rng)))
     return found
 
@@ -87,7 +88,7 @@ def test_a_large_and_a_small_eigenvalue_never_share_a_band():
     values = np.concatenate([[1131.0, 46.6], np.linspace(7.4, 0.0015, 46)])
     for names in ((), ("flip",)):
         for per_fold in (10, 100, 1000):
-            truth = Truth.planted(values, Structure("channels", (1, 48)), names, rng)
+            truth = Truth.planted(values, Channels((1, 48)), names, rng)
             spectrum = truth.sample(per_fold, rng)
             assert spectrum.bands[0].width == 1
             assert spectrum.band_of(1).first == 1
@@ -135,7 +136,7 @@ def test_too_few_networks_certify_little():
     _, spectrum = sample(np.linspace(2, 1, 40), 4, rng)
     assert not any(band.certified for band in spectrum.bands)
     one, counts = wishart_folds(np.eye(1), 40, rng)
-    isotropic = sampled_spectrum(one, counts, Structure("isotropic", (5,)))
+    isotropic = sampled_spectrum(one, counts, Isotropic((5,)))
     assert widths(isotropic) == [(5, True)]
     assert isotropic.resolution[0].eigenvalue_low < 1 < isotropic.resolution[0].eigenvalue_high
 
@@ -143,7 +144,7 @@ def test_too_few_networks_certify_little():
 def test_neighbours_of_different_sectors_are_not_certified_at_an_index_they_may_not_have():
     """Equal eigenvalues of an even and an odd direction: either may come first."""
     rng = np.random.default_rng(57)
-    structure = Structure("channels", (1, 8))
+    structure = Channels((1, 8))
     even, odd = np.zeros(8), np.zeros(8)
     even[[0, -1]], odd[[1, -2]] = 1, (1, -1)
     true = 0.1 * np.eye(8) + 2 * np.outer(even, even) + 2 * np.outer(odd, odd)

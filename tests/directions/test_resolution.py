@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from sads.directions import FOLDS, Resolution, Structure, exact_spectrum, sampled_spectrum
+from sads.directions import FOLDS, Resolution, exact_spectrum, sampled_spectrum
 from sads.directions.folds import descending_eigh, restrict_folds
 from sads.directions.mixing import Mixing
-from sads.directions.spectrum import headline, percentage
+from sads.directions.structure import Channels, Dense
 from sads.directions.symmetry import sectors
+from sads.presentation.directions import headline
+from sads.presentation.numbers import percentage
 
 from .synthetic import Truth, random_basis, wishart_folds
 
-SQUARE = Structure("channels", (1, 6, 6))
+SQUARE = Channels((1, 6, 6))
 KINDS = {
     "spread": np.geomspace(100, 0.01, 36),
     "dense": np.linspace(2, 1, 36),
@@ -118,7 +120,7 @@ def test_a_degenerate_group_is_covered_by_its_windows():
     """Vectors inside are arbitrary: windows reach both ends of the group, and not far beyond."""
     rng = np.random.default_rng(33)
     values = np.array([9.0] + [4.0] * 10 + [1.0] * 13)
-    truth = Truth.planted(values, Structure("dense", (24,)), (), rng)
+    truth = Truth.planted(values, Dense((24,)), (), rng)
     for per_fold in (300, 30_000):  # no number of networks helps
         windows = truth.sample(per_fold, rng).windows
         place = np.arange(1, 11)
@@ -137,7 +139,7 @@ def test_energies_are_a_quarter_of_those_between_halves():
     stated, between = np.zeros((6, 6)), np.zeros((6, 6))
     for _ in range(200):
         folds, counts = wishart_folds(np.diag(values), 400, rng)
-        part = restrict_folds(folds, counts, sectors(Structure("dense", (6,)), ()))[0]
+        part = restrict_folds(folds, counts, sectors(Dense((6,)), ()))[0]
         stated += Mixing.of(part, 6, seen=True).energies
         first, second = (descending_eigh(folds[k::2].mean(axis=0))[1] for k in (0, 1))
         between += (first.T @ second) ** 2
@@ -152,7 +154,7 @@ def test_energies_are_right_where_the_noise_is_as_large_as_the_gaps():
     stated, true = np.zeros(40), np.zeros(40)
     for _ in range(60):
         folds, counts = wishart_folds(np.diag(values), 40, rng)
-        part = restrict_folds(folds, counts, sectors(Structure("dense", (40,)), ()))[0]
+        part = restrict_folds(folds, counts, sectors(Dense((40,)), ()))[0]
         energies = Mixing.of(part, 40, seen=True).energies
         vectors = part.pooled[1]
         for reach in range(40):
@@ -167,7 +169,7 @@ def test_energies_are_right_where_the_noise_is_as_large_as_the_gaps():
 
 def test_exact_groups_and_the_null_space_are_one_level_each():
     rng = np.random.default_rng(36)
-    structure = Structure("channels", (3, 4, 4))
+    structure = Channels((3, 4, 4))
     values = np.concatenate([np.geomspace(9, 1, 8), np.zeros(8)])
     truth = Truth.planted(values, structure, ("flip", "transpose"), rng)
     spectrum = truth.sample(400, rng)
@@ -199,7 +201,7 @@ def test_a_lack_of_networks_is_not_a_null_space():
 
 def test_a_closed_form_has_windows_of_zero():
     basis = random_basis(6, np.random.default_rng(38))
-    spectrum = exact_spectrum(basis * [4, 3, 3, 1, 0, 0] @ basis.T, Structure("dense", (6,)))
+    spectrum = exact_spectrum(basis * [4, 3, 3, 1, 0, 0] @ basis.T, Dense((6,)))
     assert [(r.index, r.multiplicity, r.window, r.null) for r in spectrum.resolution] == [
         (0, 1, 0, False),
         (1, 2, 0, False),
@@ -218,7 +220,7 @@ def test_a_closed_form_has_windows_of_zero():
 def test_the_headline_counts_directions_outside_the_null_space():
     rng = np.random.default_rng(39)
     values = np.concatenate([[50.0, 20.0], np.linspace(2, 1.9, 4), np.zeros(12)])
-    spectrum = Truth.planted(values, Structure("dense", (18,)), (), rng).sample(2000, rng)
+    spectrum = Truth.planted(values, Dense((18,)), (), rng).sample(2000, rng)
     live = spectrum.windows[:6]
     assert spectrum.resolution_worst == live.max() > 0
     assert spectrum.resolution_median == np.sort(live)[3]

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import t as student
 
 from sads.directions import FOLDS, Structure, exact_spectrum, sampled_spectrum
+from sads.directions.structure import Channels, Dense
 from sads.directions.symmetry import average, sectors
 from sads.directions.whitening import halves_error, whitened_distance
 
@@ -12,7 +13,7 @@ from .synthetic import random_basis, wishart_folds
 
 
 def dense(size: int) -> Structure:
-    return Structure("dense", (size,))
+    return Dense((size,))
 
 
 def planted(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +92,7 @@ def test_null_space_is_recognised():
 
 def test_sectors_keep_close_eigenvalues_apart():
     """Two eigenvectors of equal eigenvalue, one even and one odd, are told apart by symmetry."""
-    structure = Structure("channels", (1, 4))
+    structure = Channels((1, 4))
     even, odd = np.array([1.0, 0, 0, 1]) / np.sqrt(2), np.array([0, 1.0, -1, 0]) / np.sqrt(2)
     true = np.outer(even, even) + np.outer(odd, odd) + 0.1 * np.eye(4)
     rng = np.random.default_rng(15)
@@ -108,7 +109,7 @@ def test_sectors_keep_close_eigenvalues_apart():
 
 
 def test_pairs_of_the_square_are_exactly_degenerate():
-    structure = Structure("channels", (1, 4, 4))
+    structure = Channels((1, 4, 4))
     rng = np.random.default_rng(16)
     basis = random_basis(16, rng)
     names = ("flip", "transpose")
@@ -128,7 +129,7 @@ def test_pairs_of_the_square_are_exactly_degenerate():
 def test_structure_multiplies_bands():
     rng = np.random.default_rng(17)
     folds, counts = wishart_folds(np.diag([4.0, 2.0, 1.0]), 3000, rng)
-    spectrum = sampled_spectrum(folds, counts, Structure("channels", (2, 3)))
+    spectrum = sampled_spectrum(folds, counts, Channels((2, 3)))
     assert [(b.first, b.last) for b in spectrum.bands] == [(0, 1), (2, 3), (4, 5)]
     assert spectrum.eigenvalues.shape == (6,)
     assert spectrum.band_of(3).first == 2

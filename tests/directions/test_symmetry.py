@@ -3,20 +3,21 @@ import pytest
 from scipy.stats import binomtest
 
 from sads.directions import FOLDS, Structure
+from sads.directions.structure import Channels, Dense, Isotropic, Tokens
 from sads.directions.symmetry import average, reflections, sectors, surviving, symmetry_p_value
 
 from .synthetic import random_basis, wishart_folds
 
 CASES = [
-    (Structure("channels", (1, 4, 4)), ("transpose",)),
-    (Structure("channels", (1, 4, 4)), ("flip", "transpose")),
-    (Structure("channels", (1, 5, 5)), ("flip", "transpose")),
-    (Structure("channels", (2, 3, 4)), ("flip", "transpose")),
-    (Structure("channels", (1, 6)), ("flip",)),
-    (Structure("tokens", (1, 8, 8), patch=2), ("transpose",)),
-    (Structure("dense", (2, 3, 3)), ("flip", "transpose")),
-    (Structure("isotropic", (1, 4, 4)), ("transpose",)),
-    (Structure("dense", (5,)), ("flip", "transpose")),
+    (Channels((1, 4, 4)), ("transpose",)),
+    (Channels((1, 4, 4)), ("flip", "transpose")),
+    (Channels((1, 5, 5)), ("flip", "transpose")),
+    (Channels((2, 3, 4)), ("flip", "transpose")),
+    (Channels((1, 6)), ("flip",)),
+    (Tokens((1, 8, 8), patch=2), ("transpose",)),
+    (Dense((2, 3, 3)), ("flip", "transpose")),
+    (Isotropic((1, 4, 4)), ("transpose",)),
+    (Dense((5,)), ("flip", "transpose")),
 ]
 
 
@@ -66,7 +67,7 @@ def test_sectors_reassemble_the_averaged_matrix(structure, names):
 
 
 def test_the_square_has_one_sector_of_pairs():
-    parts = sectors(Structure("channels", (1, 4, 4)), ("flip", "transpose"))
+    parts = sectors(Channels((1, 4, 4)), ("flip", "transpose"))
     assert sorted((part.multiplicity, part.size) for part in parts) == [
         (1, 1),
         (1, 1),
@@ -77,12 +78,12 @@ def test_the_square_has_one_sector_of_pairs():
 
 
 def test_a_rectangle_has_no_transpose():
-    assert reflections(Structure("channels", (1, 3, 4)), "transpose") == []
+    assert reflections(Channels((1, 3, 4)), "transpose") == []
 
 
 def test_veto_keeps_a_true_symmetry_and_finds_a_broken_one():
     """200 repeats; a true symmetry may be vetoed with probability 0.001 each."""
-    structure = Structure("channels", (1, 4, 4))
+    structure = Channels((1, 4, 4))
     rng = np.random.default_rng(2)
     vetoed = 0
     for _ in range(200):
@@ -98,7 +99,7 @@ def test_veto_keeps_a_true_symmetry_and_finds_a_broken_one():
 
 def test_sign_flip_p_values_are_valid():
     """Under the symmetry P(p <= 1/4) is at most 1/4; 300 repeats, tested at the 0.1 % level."""
-    structure = Structure("channels", (1, 3, 3))
+    structure = Channels((1, 3, 3))
     (reflection,) = reflections(structure, "transpose")
     rng = np.random.default_rng(3)
     folds = [wishart_folds(np.eye(9), 30, rng)[0] for _ in range(300)]

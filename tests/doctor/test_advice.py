@@ -7,7 +7,10 @@ import pytest
 
 import sads
 from sads.doctor import diagnose
-from sads.doctor.advice import on_flips, on_padding, on_time, on_zero_output, on_zeros_in_a_row
+from sads.doctor.findings.advice import on_zeros_in_a_row
+from sads.doctor.findings.blindness import on_time
+from sads.doctor.findings.borders import on_flips, on_padding
+from sads.doctor.findings.training import on_zero_output
 from sads.inspection.zero_outputs import POLICIES
 from sads.networks import ScoreFamily
 from sads.networks.presets import PRESETS

@@ -10,16 +10,16 @@ from torch import nn
 
 import sads
 from sads.doctor import diagnose
-from sads.doctor.geometries import (
+from sads.doctor.finding import NotChecked
+from sads.doctor.findings import (
     asymmetric,
     ill_conditioned,
     low_frequency_heavy,
-    low_frequency_share,
-    null_share,
     null_space,
     probe_sensitive,
 )
-from sads.doctor.patient import admit
+from sads.doctor.findings.spectrum import low_frequency_share, null_share
+from sads.doctor.patient import Examined, admit
 from sads.errors import NetworkError
 from sads.networks import ScoreFamily
 from tests.alignment.geometries import geometry_with
@@ -36,29 +36,34 @@ def patient(defect: str = ""):
     return admit(family(defect))
 
 
-def found(check, *geometries) -> list[str]:
-    return [f.code for f in check(*geometries)]
+def examined(zero, gaussian=None, who=None):
+    """A patient with these geometries."""
+    return Examined(**vars(who or patient()), zero=zero, gaussian=gaussian or zero)
+
+
+def found(check, zero, gaussian=None, who=None) -> list[str]:
+    return [f.code for f in check(examined(zero, gaussian, who))]
 
 
 def test_flips():
-    assert found(asymmetric, geometry("lopsided"), patient("lopsided")) == ["asymmetric"]
-    assert found(asymmetric, geometry(), patient()) == []
+    assert found(asymmetric, geometry("lopsided"), who=patient("lopsided")) == ["asymmetric"]
+    assert found(asymmetric, geometry()) == []
     for name, codes in (("iddpm-16", ["asymmetric"]), ("iddpm-16,resampling=area", [])):
         unet = sads.estimate_geometry(name, networks=480)
-        assert found(asymmetric, unet, admit(sads.network(name))) == codes
+        assert found(asymmetric, unet, who=admit(sads.network(name))) == codes
 
 
 def test_null_space():
-    (one,) = null_space(geometry("narrow"), patient("narrow"))
+    (one,) = null_space(examined(geometry("narrow"), who=patient("narrow")))
     assert (one.code, one.severity) == ("null-space", "warning")
     assert one.evidence.startswith("60 of 64")
-    assert found(null_space, geometry(), patient()) == []
+    assert found(null_space, geometry()) == []
 
 
 def test_a_null_space_at_zero_alone_is_a_note():
     """At x = 0 a DiT outputs LN(P) times its last weight: few directions, but all elsewhere."""
     dit = sads.network("dit-2,depth=1", shape=(1, 16, 16))
-    (one,) = null_space(sads.estimate_geometry(dit, networks=24), admit(dit))
+    (one,) = null_space(examined(sads.estimate_geometry(dit, networks=24), who=admit(dit)))
     assert (one.code, one.severity) == ("null-space", "note")
 
 
@@ -93,10 +98,13 @@ def test_low_frequency_share_is_the_energy_on_the_lowest_frequencies(kind):
 
 
 def test_probes():
-    assert found(probe_sensitive, geometry(), geometry()) == []
+    assert found(probe_sensitive, geometry(), geometry(networks=193)) == []
     assert found(probe_sensitive, geometry("padded"), geometry("padded", "gaussian:1")) == [
         "probe-sensitive"
     ]
+    few = sads.estimate_geometry(family(), networks=12, estimator="naive")
+    with pytest.raises(NotChecked, match="it takes at least 64 networks"):
+        found(probe_sensitive, few)
 
 
 class Stack(nn.Module):

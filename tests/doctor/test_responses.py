@@ -8,9 +8,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
+from sads.doctor.findings import RESPONSES, padding_only, time_blind, zero_output
+from sads.doctor.findings.saturation import most_saturated
 from sads.doctor.patient import admit
-from sads.doctor.responses import RESPONSES, padding_only, time_blind, zero_output
-from sads.doctor.saturation import most_saturated
+from sads.networks.family import unseeded_member
 from tests.doctor.patients import family
 from tests.zoo import PATTERNS
 
@@ -146,7 +147,7 @@ def test_examination_leaves_the_network_as_it_was():
 
 def normalised() -> nn.Module:
     """Keeps a tensor that is computed from parameters, as a copy may not."""
-    network = family().build()
+    network = unseeded_member(family())
     network.kept = next(network.parameters()) * 2
     return network
 

@@ -6,10 +6,11 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
+from sads.doctor.findings import RESPONSES
 from sads.doctor.patient import admit
-from sads.doctor.responses import RESPONSES
 from sads.doctor.steps import FEWEST, MOST, move_on, take_steps
 from sads.networks import ScoreFamily
+from sads.networks.family import unseeded_member
 from sads.path import Schedule
 from tests.doctor.patients import SHAPE, family
 from tests.doctor.u_nets import CheckpointedADM
@@ -32,7 +33,7 @@ class Seen(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.inner = family("zero head").build()
+        self.inner = unseeded_member(family("zero head"))
         self.calls = []
 
     def forward(self, x, t):
@@ -44,7 +45,7 @@ def test_steps_are_those_of_adam():
     """The noise is recovered from the input: x_t = sqrt(abar) x + sqrt(1 - abar) eps."""
     torch.manual_seed(0)
     network = Seen().double()
-    other = family("zero head").build().double()
+    other = unseeded_member(family("zero head")).double()
     other.load_state_dict(network.inner.state_dict())
     x, schedule = inputs(SHAPE), Schedule()
     taken = take_steps(network, x, schedule, 0).taken

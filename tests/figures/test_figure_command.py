@@ -2,13 +2,14 @@
 
 import csv
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from sads.diffusion import TrainingError
 from sads.figures import FIGURES, Verdict
-from sads.figures.catalogue import WITHOUT_TRIALS, file_name, module
+from sads.figures.catalogue import experiment, file_name
 from sads.figures.data import Data
 from sads.figures.output import write_figure
 from sads.figures.style import style
@@ -52,10 +53,10 @@ def test_all_figures(sads, tmp_path, key):  # noqa: F811
 
 def test_a_drawing_is_the_same_file_every_time(tmp_path):
     data = Data(contours(1.0, 5), {})
-    verdict = Verdict("5", module("5").verdict(data.rows), {})
+    verdict = Verdict("5", experiment("5").verdict(data.rows), {})
     for name in ("a", "b"):
         with style():
-            write_figure(tmp_path / name, "figure-05", data, module("5").draw(data), verdict)
+            write_figure(tmp_path / name, "figure-05", data, experiment("5").draw(data), verdict)
     for kind in ("svg", "png", "csv", "json"):
         first, second = ((tmp_path / name / f"figure-05.{kind}").read_bytes() for name in "ab")
         assert first == second
@@ -136,9 +137,9 @@ def test_stored_rows_of_older_draws_need_no_training(sads, tmp_path, monkeypatch
 
 
 def test_figures_with_trials_are_known():
-    runs = {"run_parts", "rotated_data", "trained"}
-    with_trials = {key for key in FIGURES if runs & vars(module(key)).keys()}
-    assert with_trials == FIGURES.keys() - WITHOUT_TRIALS
+    modules = {key: import_module(f"sads.figures.{name}") for key, name in FIGURES.items()}
+    with_trials = {key for key, own in modules.items() if {"run_parts", "trained"} & {*vars(own)}}
+    assert with_trials == {key for key in FIGURES if experiment(key).trials}
 
 
 def test_tables_are_for_figures_with_trials(sads, tmp_path):  # noqa: F811

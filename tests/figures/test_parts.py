@@ -1,13 +1,13 @@
 """The computations inside figures, against independent truths."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from sads import estimate_geometry, network
-from sads.diffusion import initial_network
 from sads.errors import ArtefactError, InputError
 from sads.figures import figure_03_impulse as impulse
 from sads.figures import figure_04_theorem as theorem
@@ -15,17 +15,17 @@ from sads.figures import figure_09_forward_probe as forward
 from sads.figures import figure_a_training as training
 from sads.figures import figure_b_classifier as classifier
 from sads.figures import figure_c_signals as signals
-from sads.figures.catalogue import module
+from sads.figures.catalogue import experiment
 from sads.figures.data import Request
 from sads.figures.figure_02_bases import table
 from sads.figures.figure_05_contours import exact, outputs
-from sads.figures.rotated import prepared, shrunk
+from sads.figures.images import prepared, shrunk
 from sads.figures.run import make_figure
-from sads.figures.trials import remembered
+from sads.storage.remembered import remembered
 
 
 def test_symmetrised_kernels_are_symmetric():
-    member = initial_network(network("iddpm-16,resampling=area"), 0)
+    member = network("iddpm-16,resampling=area").member(0)
     impulse.symmetrise(member)
     kernel = member.stem.weight
     for other in (kernel.flip(-1), kernel.flip(-2), kernel.transpose(-2, -1)):
@@ -200,7 +200,8 @@ def test_a_damaged_file_of_data_is_made_again(tmp_path):
 
 def test_a_figure_is_not_computed_for_a_place_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "figure-04.svg").mkdir()
-    monkeypatch.setattr(module("4"), "data", lambda request: pytest.fail("it was computed"))
+    refusing = replace(experiment("4"), data=lambda request: pytest.fail("it was computed"))
+    monkeypatch.setattr("sads.figures.run.experiment", lambda key: refusing)
     with pytest.raises(ArtefactError, match="it is a directory"):
         make_figure("4", Request("smoke", tmp_path))
     (tmp_path / "file").touch()
@@ -226,10 +227,10 @@ def test_pictures_of_bases_are_in_place():
 
 
 def test_spheres_of_a_band_lie_in_it(tmp_path):
-    from sads.specs import parse_dataset
+    from sads.specs.sources import as_dataset
 
     geometry = estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "g")
-    data = parse_dataset(f"sphere:geometry={tmp_path / 'g'}:band=0,count=50,seed=3")
+    data = as_dataset(f"sphere:geometry={tmp_path / 'g'}:band=0,count=50,seed=3")
     band = geometry.spectrum().eigenvectors[:, :4]
     flat = data.samples.reshape(50, -1)
     np.testing.assert_allclose(np.linalg.norm(flat, axis=1), 8.0, rtol=1e-5)
@@ -244,13 +245,14 @@ def test_figure_6_runs_the_trials_of_the_example():
     from sads.sweep import PROTOCOLS, load_specification
 
     path = Path(__file__).parents[2] / "examples" / "figure-06-laptop.toml"
-    example, settings = load_specification(path), SCALES["laptop"]
-    assert example.protocol == PROTOCOLS[settings.protocol]
-    assert set(settings.seeds) <= set(example.seeds)
-    assert settings.shape is None
-    parts = {part.network: part.places for part in settings.parts.values()}
+    example = load_specification(path)
+    for setup in (part.setup for part in SCALES["laptop"].values()):
+        assert example.protocol == PROTOCOLS[setup.protocol]
+        assert set(setup.seeds) <= set(example.seeds)
+        assert setup.shape is None
+    parts = {part.setup.network: part.places for part in SCALES["laptop"].values()}
     for grid in example.grid:
-        (name,) = grid.networks
+        (name,) = map(str, grid.networks)
         for kind, places in parts[name].items():
             found = getattr(grid, kind)
             assert found == (places if places == "all" else tuple(places))

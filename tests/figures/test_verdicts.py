@@ -3,20 +3,12 @@
 import json
 import math
 
-import numpy as np
 import pytest
 
 from sads.data import BASES
 from sads.figures import FIGURES, Finding, Verdict
-from sads.figures.catalogue import module
-from sads.figures.figure_11_probe_sensitivity import jackknife
-from sads.figures.verdict import (
-    bootstrap_interval,
-    mean_interval,
-    positive,
-    rank_correlation,
-    without_power,
-)
+from sads.figures.catalogue import experiment
+from sads.figures.verdict import without_power
 
 from .planted import PLANTED
 
@@ -24,7 +16,7 @@ SEEDS = 5
 
 
 def judged(key: str, effect: float, seeds: int) -> list[bool | None]:
-    return [finding.holds for finding in module(key).verdict(PLANTED[key](effect, seeds))]
+    return [finding.holds for finding in experiment(key).verdict(PLANTED[key](effect, seeds))]
 
 
 def test_every_figure_has_planted_data():
@@ -52,7 +44,7 @@ def test_one_seed_decides_nothing_statistical(key):
 @pytest.mark.parametrize("basis", BASES)
 def test_every_basis_alone_has_a_verdict(basis):
     rows = [row for row in PLANTED["2"](1.0, SEEDS) if row["basis"] == basis]
-    verdict = Verdict("2", module("2").verdict(rows), {})
+    verdict = Verdict("2", experiment("2").verdict(rows), {})
     # Where elements of Haar's basis stand says nothing without another basis.
     assert verdict.summary()["holds"] is (None if basis == "haar" else True)
 
@@ -83,44 +75,3 @@ def test_a_summary_shows_the_finding_that_decides():
     assert Verdict("1", (true, unknown, false), {}).summary()["claim"] == "b"
     assert Verdict("1", (true, unknown), {}).summary()["claim"] == "c"
     assert Verdict("1", (true, true), {}).summary()["claim"] == "a"
-
-
-def test_intervals_of_pairs_have_their_level():
-    """Means over pairs of five units, which are not independent: covered in 95 % +- 3 %.
-
-    s_pq = a_p + a_q + noise, the usual model of what pairs share; 1,000 draws.
-    """
-    rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(1_000):
-        a, noise = rng.standard_normal(5), 0.3 * rng.standard_normal((5, 5))
-        pairs = {(p, q): a[p] + a[q] + noise[p, q] for p in range(5) for q in range(p)}
-        covered += positive(jackknife(pairs)[1]) is None
-    assert abs(covered / 1_000 - 0.95) < 0.03
-    assert jackknife({(0, 1): 0.5}) == (0.5, None)
-
-
-def test_intervals_have_their_level():
-    """Student's interval of five normal values covers the mean in 95 % of 2,000 draws, +- 2 %."""
-    rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(2_000):
-        interval = mean_interval(rng.standard_normal(5).tolist())[1]
-        covered += interval is not None and positive(interval) is None
-    assert abs(covered / 2_000 - 0.95) < 0.02
-
-
-def test_a_bootstrap_interval_contains_its_estimate():
-    values = np.random.default_rng(0).standard_normal(50)
-    low, high = bootstrap_interval(50, lambda chosen: values[chosen].mean())
-    assert low < values.mean() < high
-    error = values.std() / math.sqrt(50)
-    assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
-
-
-def test_rank_correlations_are_scipys():
-    from scipy.stats import spearmanr
-
-    x, y = np.random.default_rng(0).integers(0, 6, size=(2, 30)).astype(float)
-    assert rank_correlation(x, y) == pytest.approx(spearmanr(x, y).statistic)
-    assert math.isnan(rank_correlation(np.ones(4), np.arange(4.0)))

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from safetensors.numpy import save_file
 
@@ -20,12 +22,22 @@ from sads.storage.files import writing
 
 from .families import FAMILIES
 
-# A checkpoint after every batch, so that kills also hit the writing of files.
-RUN = """
-import sys, sads.geometry.estimate as estimate
-estimate.CHECKPOINT_SECONDS = 0.0
+# Runs each line that it reads as a command in a process of its own, which it tells; when that has
+# ended, it tells how. All modules are loaded once. There is a checkpoint after every batch, so that
+# kills also hit the writing of files.
+RUNS = """
+import os, sys
+import sads.api, sads.geometry.estimate as estimate
 from sads.cli import main
-main()
+estimate.CHECKPOINT_SECONDS = 0.0
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.argv[1:] = line.split()
+        sys.exit(main())
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
 
 
@@ -138,24 +150,39 @@ def test_two_writers_are_kept_apart(tmp_path):
 
 def test_kill_9_at_random_moments_changes_nothing(tmp_path):
     """Killed six times at random moments, the same command ends with the same bits."""
-    command = [sys.executable, "-c", RUN, "geometry", "cnn", "--networks", "6000"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     file = tmp_path / "killed" / FILE
     waits = np.random.default_rng(4).uniform(0.0, 0.3, size=6)
-    for wait in waits:
-        before = file.stat().st_mtime_ns if file.exists() else 0
-        process = subprocess.Popen(
-            [*command, "--out", str(file.parent)], stdout=subprocess.DEVNULL, env=environment
-        )
-        # Start-up takes longer than the work: wait for this attempt's first checkpoint.
-        while process.poll() is None and not (file.exists() and file.stat().st_mtime_ns > before):
-            time.sleep(0.01)
-        time.sleep(wait)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    for name in ("killed", "whole"):
-        out = ["--out", str(tmp_path / name)]
-        subprocess.run([*command, *out], check=True, capture_output=True, env=environment)
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        env=environment,
+    ) as runs:
+        assert runs.stdin is not None
+        assert runs.stdout is not None
+        for name, wait in [
+            *(("killed", wait) for wait in waits),
+            ("killed", None),
+            ("whole", None),
+        ]:
+            before = file.stat().st_mtime_ns if file.exists() else 0
+            runs.stdin.write(f"geometry cnn --networks 6000 --out {tmp_path / name}\n")
+            process = psutil.Process(int(runs.stdout.readline()))
+            if wait is not None:
+                # Start-up takes longer than the work: wait for this attempt's first checkpoint.
+                while process.is_running() and (
+                    not file.exists() or file.stat().st_mtime_ns == before
+                ):
+                    time.sleep(0.01)
+                time.sleep(wait)
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            status = int(runs.stdout.readline())
+            assert status in (0, signal.SIGKILL) if wait is not None else status == 0
+        runs.stdin.close()
     survived, whole = load_geometry(tmp_path / "killed"), load_geometry(tmp_path / "whole")
     assert np.array_equal(survived.state.sums, whole.state.sums)
     assert np.array_equal(survived.state.counts, whole.state.counts)

@@ -6,7 +6,7 @@ from torch import nn
 
 from sads.errors import InputError, NetworkError
 from sads.geometry import Gaussian, Zero, estimate_geometry
-from sads.geometry.checks import check_family
+from sads.inspection.checks import check_family
 from sads.networks import ScoreFamily
 
 SHAPE = (1, 4, 4)

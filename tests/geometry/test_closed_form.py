@@ -3,14 +3,10 @@ import pytest
 import torch
 
 from sads.geometry import Gaussian, estimate_geometry
-from sads.geometry.closed_form import (
-    nearest_cnn_form,
-    nearest_mlp_form,
-    nearest_transformer_form,
-)
 from sads.networks import DiT, preset_family
 
 from .families import FAMILIES, probes
+from .propositions import nearest_cnn_form, nearest_mlp_form, nearest_transformer_form
 
 
 @pytest.mark.parametrize(("name", "patch", "tokens"), [("dit-2", 2, 64), ("dit-4", 4, 16)])

@@ -10,7 +10,8 @@ import torch
 from scipy.stats import ks_2samp
 
 from sads.geometry import Gaussian
-from sads.geometry.ensemble import DrawnEnsemble, Outputs
+from sads.geometry.ensemble import DrawnEnsemble
+from sads.inspection.readers import Outputs
 from sads.networks.initialisation import Uniform
 
 from .families import FAMILIES

@@ -11,7 +11,7 @@ from torch import nn
 from sads.directions import FOLDS
 from sads.errors import NetworkError
 from sads.geometry import Gaussian, Geometry, Point, Zero, estimate_geometry
-from sads.geometry.foreign import RANDOM_LAYERS
+from sads.inspection.foreign import RANDOM_LAYERS
 from sads.networks import DiT, ScoreFamily, UNet
 from sads.networks.adapters.diffusers import CLASSES
 from tests.networks.zoo import ADM, AdaLNZero, Conv, Flat, Gained, Labelled, Preconditioned, Sampled
@@ -315,7 +315,7 @@ ZERO = {
 @pytest.mark.parametrize("policy", ["last", "all"])
 def test_silent_networks_are_explained_and_woken(case, policy):
     make, shape, name, kind = ZERO[case]
-    with pytest.raises(NetworkError, match=f"{name}.* initialised to zero.*--zero-output last"):
+    with pytest.raises(NetworkError, match=f"{name}.* initialised to zero.*zero_output='last'"):
         estimate_geometry(foreign(make, shape), networks=24)
     found = compare(foreign(make, shape), Zero(), networks=480, zero_output=policy)
     assert found.plan.readout.kind == kind

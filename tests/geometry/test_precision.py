@@ -3,7 +3,7 @@
 import pytest
 
 from sads.geometry.precision import networks_to_compare
-from sads.inspection.readout import ReadOut
+from sads.inspection.readout import Convolution
 
 
 @pytest.mark.parametrize(
@@ -18,5 +18,5 @@ from sads.inspection.readout import ReadOut
     ],
 )
 def test_every_direction_is_seen_but_the_check_stays_small(width, planned, compared):
-    readout = ReadOut("convolution", (4, 64, 64), width, 1.0, 0.0, (1, 1))
+    readout = Convolution((4, 64, 64), width, 1.0, 0.0, (1, 1))
     assert networks_to_compare(readout, planned) == compared

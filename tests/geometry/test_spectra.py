@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sads.errors import ArtefactError
-from sads.geometry import estimate_geometry, load_geometry, spectra
+from sads.geometry import estimate_geometry, keep_spectrum, load_geometry, spectra
 from sads.geometry import result as result_module
 from sads.storage.sealed import read_sealed, write_sealed
 
@@ -16,7 +16,7 @@ UNET = FAMILIES["unet"]
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(result_module, "KEPT_FROM", 1)
-    estimate_geometry(UNET, networks=240, out=tmp_path).spectrum()
+    estimate_geometry(UNET, networks=240, out=tmp_path)
     return tmp_path
 
 
@@ -65,9 +65,10 @@ def test_a_spoilt_file_is_computed_again(place, computed, spoil):
     else:
         content = bytearray(b"nothing of ours")
     path.write_bytes(content)
-    found = load_geometry(place).spectrum()
+    found = load_geometry(place)
+    keep_spectrum(found, place)
     assert computed == [1]
-    assert same(found, load_geometry(place).spectrum())
+    assert same(found.spectrum(), load_geometry(place).spectrum())
     assert computed == [1]
 
 
@@ -87,8 +88,22 @@ def test_a_directory_that_cannot_be_written_to(place, computed, monkeypatch):
 
     (place / spectra.FILE).unlink()
     monkeypatch.setattr(spectra, "write_sealed", refuse)
+    keep_spectrum(load_geometry(place), place)
     assert load_geometry(place).spectrum().bands
     assert not (place / spectra.FILE).exists()
+
+
+def test_computing_a_spectrum_writes_nothing(place):
+    (place / spectra.FILE).unlink()
+    before = {path: path.stat().st_mtime_ns for path in place.iterdir()}
+    assert load_geometry(place).spectrum().bands
+    assert {path: path.stat().st_mtime_ns for path in place.iterdir()} == before
+
+
+def test_a_finished_run_that_is_asked_for_again_has_its_spectrum(place, computed):
+    found = estimate_geometry(UNET, networks=240, out=place)
+    assert same(found.spectrum(), load_geometry(place).spectrum())
+    assert not computed
 
 
 def test_small_spectra_are_not_kept(tmp_path):

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sads.inspection.readout import ReadOut, readout_of, sum_over_offsets
+from sads.inspection.readout import Convolution, readout_of, sum_over_offsets
 from tests.geometry.families import FAMILIES
 
 
@@ -21,7 +21,7 @@ def test_offsets_commute_with_the_mean(height: int, width: int, kernel: int, see
     h = torch.randn(2, 3, height, width, generator=torch.Generator().manual_seed(seed)).double()
     unfolded = F.unfold(h, kernel, padding=kernel // 2)  # (N, C k k, L)
     expected = torch.einsum("nul,num->lm", unfolded, unfolded).numpy()
-    readout = ReadOut("convolution", (1, height, width), 3, 0.5, 0.25, (kernel, kernel))
+    readout = Convolution((1, height, width), 3, 0.5, 0.25, (kernel, kernel))
     found = readout.factor(readout.moment(h).numpy())
     np.testing.assert_allclose(found, 0.5 * expected + 0.25, atol=1e-12)
 

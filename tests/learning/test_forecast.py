@@ -7,11 +7,11 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from sads.api import network
-from sads.data.laws import Normal
-from sads.directions.sets import ChannelMeans, Cosines, Entries
+from sads.data.laws import Law, Normal
+from sads.directions.sets import ChannelMeans, Cosines, DirectionSet, Entries
 from sads.errors import InputError
-from sads.learning import HeldOut, Optimum
-from sads.learning.forecast import Forecast, Step, forecast_step
+from sads.learning import Forecast, HeldOut, Optimum, Recipe, Reference, Scene, forecast_training
+from sads.learning.one_step import OneStep
 from sads.networks import ScoreFamily
 
 SIZE = 4
@@ -34,6 +34,27 @@ def _family(theta: np.ndarray | None = None) -> ScoreFamily:
     return ScoreFamily(lambda: _Linear(theta), (SIZE,))
 
 
+def _step(optimiser: str = "adam", batch_size: int = 64) -> Recipe:
+    return Recipe(optimiser, batch_size=batch_size, clip=None)
+
+
+def forecast_step(
+    family: ScoreFamily,
+    reference: Reference,
+    target: Law,
+    *,
+    directions: DirectionSet | None = None,
+    step: Recipe | None = None,
+    points: int = 128,
+    at_optimum: bool = False,
+    seed: int = 0,
+    **options,
+) -> Forecast:
+    told_apart = directions or Cosines(family.shape)
+    scene = Scene(family, reference, target, told_apart, step or _step(), seed)
+    return forecast_training(scene, OneStep(at_optimum, points), **options)
+
+
 def _forecast(family: ScoreFamily, **options) -> Forecast:
     return forecast_step(family, Optimum(WHITE), WHITE, directions=Entries((SIZE,)), **options)
 
@@ -43,7 +64,7 @@ def test_the_drift_of_a_linear_network_is_its_closed_form() -> None:
     family = _family()
     s = 1 - family.schedule.abar
     truth = 2 / SIZE * np.sqrt(s).mean() ** 2 / s.mean()
-    forecast = _forecast(family, step=Step("sgd"), networks=400)
+    forecast = _forecast(family, step=_step("sgd"), networks=400)
     # Four values within five standard errors: one in 400,000 by chance.
     assert (np.abs(forecast.drift - truth) < 5 * forecast.drift_error).all()
     assert (forecast.drift_error < 0.05 * truth).all()
@@ -57,8 +78,9 @@ def test_noise_and_drift_are_those_of_many_batches(optimiser: str, at_optimum: b
     """Brute force over 20,000 batches of one network, in NumPy alone."""
     theta = np.random.default_rng(0).standard_normal((SIZE, SIZE))
     family, batch, count = _family(theta), 8, 20_000
-    step = Step(optimiser, batch_size=batch, points=256, at_optimum=at_optimum)
-    forecast = _forecast(family, step=step, networks=300)
+    forecast = _forecast(
+        family, step=_step(optimiser, batch), points=256, at_optimum=at_optimum, networks=300
+    )
     generator = np.random.default_rng(1)
     abar = family.schedule.abar[generator.integers(1000, size=(count, batch))][..., None]
     eps = generator.standard_normal((count, batch, SIZE))
@@ -80,7 +102,7 @@ def test_the_drift_is_what_one_real_step_does() -> None:
     """Adam's first step of many small networks, taken with torch.optim itself."""
     family = network("cnn,width=8,depth=2", shape="1x4x4")
     directions, law = Cosines(family.shape, 4), Normal.white(16)
-    step = Step("adam", batch_size=16)
+    step = _step("adam", 16)
     forecast = forecast_step(
         family, Optimum(law), law, directions=directions, step=step, networks=64
     )
@@ -115,7 +137,7 @@ def test_the_drift_is_what_one_real_step_does() -> None:
 
 
 def test_stated_errors_are_those_between_seeds() -> None:
-    options = {"step": Step("sgd", batch_size=16, points=32), "networks": 24}
+    options = {"step": _step("sgd", 16), "points": 32, "networks": 24}
     forecasts = [_forecast(_family(), seed=seed, **options) for seed in range(40)]
     for name in ("drift", "noise"):
         values = np.array([getattr(f, name) for f in forecasts])
@@ -130,14 +152,14 @@ def test_an_order_is_found_and_its_reliability_is_that_of_repetition() -> None:
     Spearman and Brown's formula is exact for products of moments and near that for ranks.
     """
     family = network("cnn,width=8,depth=2", shape="1x4x4")
-    law, step = Normal.white(16), Step(points=64)
+    law = Normal.white(16)
     forecasts = [
         forecast_step(
             family,
             Optimum(law),
             law,
             directions=Cosines((1, 4, 4)),
-            step=step,
+            points=64,
             networks=16,
             seed=seed,
         )
@@ -178,11 +200,26 @@ def test_too_few_networks_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [(("lion",), "expected adam or sgd"), (("sgd", 0), "at least one sample")],
+    [
+        ({"optimiser": "lion"}, "expected one of adam, adamw, sgd"),
+        ({"batch_size": 0}, "at least one sample"),
+        ({"learning_rate": 0.0}, "learning rate is a positive number"),
+        ({"clip": -1.0}, "norm of a gradient is a positive number"),
+        ({"weight_decay": 0.1}, "choose the optimiser adamw"),
+        ({"optimiser": "sgd", "weight_decay": -0.1}, "from 0 on"),
+        ({"warm_up": -1}, "from 0 on"),
+        ({"timestep_law": np.zeros(1000)}, "not all 0"),
+        ({"loss_weights": np.full(1000, np.nan)}, "finite"),
+    ],
 )
-def test_steps_that_make_no_sense_are_refused(fields: tuple, message: str) -> None:
+def test_recipes_that_make_no_sense_are_refused(fields: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Step(*fields)
+        Recipe(**fields)
+
+
+def test_a_law_of_other_timesteps_is_refused() -> None:
+    with pytest.raises(InputError, match="has 1000 entries"):
+        _forecast(_family(), step=Recipe(timestep_law=np.ones(10)))
 
 
 def test_data_of_another_size_is_refused() -> None:

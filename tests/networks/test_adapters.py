@@ -13,7 +13,7 @@ from sads.networks.adapters import Adapted, adapt
 from sads.networks.adapters.diffusers import CLASSES, diffusers_family
 from sads.networks.isolation import seeded
 from sads.path import Schedule
-from sads.specs import parse_network
+from sads.specs.sources import as_family
 
 from .zoo import Conv, Keyword, Labelled, Pair, Preconditioned, Sampled
 
@@ -138,7 +138,7 @@ def test_there_is_a_small_configuration_of_each_class(kind):
 
     folder = Path(__file__).resolve().parents[2] / "examples" / "diffusers"
     found = {json.loads(p.read_text())["_class_name"]: p for p in folder.glob("*.json")}
-    family = parse_network(f"diffusers:{found[kind]}")
+    family = as_family(f"diffusers:{found[kind]}")
     assert family.shape == (3, 32, 32)
     with torch.no_grad():
         assert family.member(0).eval()(torch.zeros(1, 3, 32, 32), T[:1]).shape == (1, 3, 32, 32)
@@ -149,9 +149,9 @@ def test_there_is_a_small_configuration_of_each_class(kind):
     [
         ("{", "not a JSON"),
         ("[]", "a JSON object"),
-        ('{"_class_name": "UNet2DModl"}', "did you mean UNet2DModel"),
+        ('{"_class_name": "UNet2DModl"}', "did you mean 'UNet2DModel'"),
         ("{}", "expected one of"),
-        ('{"_class_name": "UNet2DModel", "in_channels": 3}', "pass --shape"),
+        ('{"_class_name": "UNet2DModel", "in_channels": 3}', "give a shape"),
     ],
 )
 def test_configurations_that_cannot_be_used(tmp_path, content, message):

@@ -8,6 +8,7 @@ from sads.networks import UNet
 from sads.networks.adapters import adapt, assumptions_of
 from sads.networks.adapters.explain import why_not_called
 from sads.path import Schedule
+from sads.presentation.assumptions import sentence
 
 from .zoo import Conv, Keyword, Labelled, Pair, Preconditioned, Sampled
 
@@ -110,7 +111,7 @@ def taken_as(network, prediction=None, name="mine", shape=(2, 6, 6)):
 
 def test_assumptions_name_prediction_schedule_time_inputs_and_output():
     plain = taken_as(Conv())
-    assert plain.sentence() == (
+    assert sentence(plain) == (
         "Taken as: noise prediction (eps), linear schedule with 1000 steps, time passed as `t` = "
         "0..999 (whole numbers)."
     )
@@ -121,7 +122,7 @@ def test_assumptions_name_prediction_schedule_time_inputs_and_output():
     assert labelled.inputs == {"y": "5"}
     second = taken_as(Labels())
     assert (second.time, second.passed_by) == ("labels", "position")
-    assert "`labels` = 0..999 (whole numbers, by position)" in second.sentence()
+    assert "`labels` = 0..999 (whole numbers, by position)" in sentence(second)
     denoiser = taken_as(Preconditioned())
     assert (denoiser.prediction, denoiser.process) == ("x0", "variance-exploding")
     assert denoiser.time_from == pytest.approx(0.01, rel=0.01)
@@ -191,7 +192,7 @@ def test_what_speaks_against_the_assumptions_is_said(network, name, said):
     found = taken_as(network, name=name)
     assert len(found.hints) == 1
     assert said in found.hints[0]
-    assert found.hints[0] in found.sentence()
+    assert found.hints[0] in sentence(found)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ class Pooled(Conv):
 
 def test_a_call_that_fails_says_what_was_passed_and_what_to_write():
     said = failure(Hungry())
-    assert "called as forward(x, t=t, y=0)" in said
+    assert "called as forward(x, t=t, y=torch.full((len(x),), 0))" in said
     assert "its signature is forward(x, t, y, depth, mask=None)" in said
     line = "return self.net(x, t=t, y=torch.full((len(x),), 0), depth=x.new_zeros(len(x), WIDTH))"
     assert line in said

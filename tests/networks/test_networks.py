@@ -12,7 +12,7 @@ from sads.errors import InputError
 from sads.networks import CNN, MLP, PRESETS, SSM, DiT, Linear, UNet, ViT, preset_family
 from sads.networks.initialisation import Constant, Uniform, default_distributions
 from sads.networks.layers import Downsample, GroupNorm, Upsample
-from sads.specs import parse_network
+from sads.specs.sources import as_family
 
 NETWORKS = {
     "unet": lambda: UNet((1, 8, 8), channels=8, groups=4, mults=(1, 2)),
@@ -109,13 +109,12 @@ def test_parameter_counts_of_the_paper(name, count):
 )
 def test_names_can_be_read_again(fields):
     name = preset_family("iddpm-16", **fields).name
-    assert parse_network(name).name == name
+    assert as_family(name).name == name
 
 
 def test_fingerprints_tell_what_parameters_do_not():
     def print_of(**fields) -> str:
-        family = preset_family("iddpm-16", **fields)
-        return family.fingerprint(family.factory())
+        return preset_family("iddpm-16", **fields).fingerprint
 
     assert print_of() == print_of()
     assert (

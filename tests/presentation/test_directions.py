@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sads.directions import Structure, exact_spectrum
+from sads.directions import exact_spectrum
+from sads.directions.structure import Channels, Dense, Isotropic, Tokens
 from sads.presentation.plots.directions import (
     dft_energy,
     draw_directions,
@@ -36,7 +37,7 @@ def test_the_loudest_channel_is_shown():
 
 
 def test_tokens_are_shown_one_entry_a_patch():
-    structure = Structure("tokens", (2, 4, 6), 2)
+    structure = Tokens((2, 4, 6), 2)
     tokens = np.arange(1.0, 7)
     vector = structure.embed(tokens[:, None])[:, 3]  # the fourth entry of every patch
     np.testing.assert_array_equal(pictured(vector, structure), tokens.reshape(2, 3))
@@ -44,12 +45,12 @@ def test_tokens_are_shown_one_entry_a_patch():
 
 def test_channels_are_shown_one_at_a_time():
     vector = np.concatenate([np.full(5, 0.1), np.arange(5.0)])
-    shown = pictured(vector, Structure("channels", (2, 5)))
+    shown = pictured(vector, Channels((2, 5)))
     np.testing.assert_array_equal(shown, np.arange(5.0))
 
 
 def test_the_null_space_is_named_once():
-    spectrum = exact_spectrum(np.diag([4.0, 3, 0, 0]), Structure("channels", (2, 4)))
+    spectrum = exact_spectrum(np.diag([4.0, 3, 0, 0]), Channels((2, 4)))
     parts = [replace(b, null=True, exact=True) for b in split_last(spectrum.bands)]
     figure = draw_directions(replace(spectrum, bands=spectrum.bands[:-1] + tuple(parts)), "title")
     texts = [text.get_text() for sub in figure.subfigs for a in sub.axes for text in a.texts]
@@ -57,7 +58,7 @@ def test_the_null_space_is_named_once():
 
 
 def test_directions_are_marked_with_group_and_window():
-    spectrum = exact_spectrum(np.diag([4.0, 3, 2, 0]), Structure("channels", (2, 4)))
+    spectrum = exact_spectrum(np.diag([4.0, 3, 2, 0]), Channels((2, 4)))
     known = [replace(level, window=i) for i, level in enumerate(spectrum.resolution)]
     figure = draw_directions(replace(spectrum, resolution=tuple(known)), "title")
     titles = [axes.get_title().split("\n")[-1] for axes in figure.subfigs[1].axes]
@@ -77,7 +78,7 @@ def split_last(bands):
 def test_the_axis_of_a_signal_shows_zero():
     """A constant eigenvector must not look like whatever its rounding looks like."""
     flat = np.full((6, 6), 1 / 6) + 5 * np.eye(6)[::-1]
-    spectrum = exact_spectrum(flat @ flat.T, Structure("channels", (1, 6)))
+    spectrum = exact_spectrum(flat @ flat.T, Channels((1, 6)))
     figure = draw_directions(spectrum, "title")
     axes = [a for sub in figure.subfigs for a in sub.axes][1 : 1 + len(shown_indices(6))]
     for plot in axes:
@@ -88,11 +89,11 @@ def test_the_axis_of_a_signal_shows_zero():
 @pytest.mark.parametrize(
     ("structure", "values"),
     [
-        (Structure("dense", (6,)), [8, 5, 3, 2, 1, 1]),
-        (Structure("channels", (2, 8)), [8, 7, 6, 5, 4, 3, 0, 0]),
-        (Structure("channels", (3, 2, 2)), [4, 3, 2, 1]),
-        (Structure("tokens", (1, 4, 4), 2), [4, 3, 2, 1]),
-        (Structure("isotropic", (1, 3, 3)), [2]),
+        (Dense((6,)), [8, 5, 3, 2, 1, 1]),
+        (Channels((2, 8)), [8, 7, 6, 5, 4, 3, 0, 0]),
+        (Channels((3, 2, 2)), [4, 3, 2, 1]),
+        (Tokens((1, 4, 4), 2), [4, 3, 2, 1]),
+        (Isotropic((1, 3, 3)), [2]),
     ],
     ids=lambda x: str(getattr(x, "kind", "")),
 )

@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from benchmarks.ranking import LOW_IS_BETTER, POOL, spearman
-from sads.ranking.validity import VALIDITY, validity_sentences
+from benchmarks.ranking import FIRST_POOL, LOW_IS_BETTER, Pool, spearman
+from sads.presentation.ranking import validity_sentences
+from sads.ranking.validity import ZERO_COST, Validity, measured_validity, passed
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-DATASETS = sorted({v.dataset for v in VALIDITY})
+MEASURED = measured_validity()
+POOL = Pool.read(FIRST_POOL, None).networks
+DATASETS = sorted({v.dataset for v in MEASURED})
+BEFORE_TRAINING = [v for v in MEASURED if not v.score.startswith("pilot")]
+PILOTS = [v for v in MEASURED if v.score.startswith("pilot")]
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -33,7 +38,7 @@ def test_outcomes_are_the_means_over_the_seeds_that_all_networks_have(dataset):
         assert float(row["sw2"]) == pytest.approx(mean, rel=1e-4)
 
 
-@pytest.mark.parametrize("found", VALIDITY, ids=lambda v: f"{v.dataset}-{v.score}")
+@pytest.mark.parametrize("found", BEFORE_TRAINING, ids=lambda v: f"{v.dataset}-{v.score}")
 def test_stated_correlations_are_those_of_the_rows(found):
     scores = [r for r in rows("ranking-scores.csv") if r["dataset"] == found.dataset]
     sign = 1 if found.score in LOW_IS_BETTER else -1
@@ -55,9 +60,43 @@ def test_permutation_p_values_of_small_sets_are_exact():
     assert p == pytest.approx(np.mean(np.abs(every) >= abs(rho) - 1e-9))
 
 
+@pytest.mark.parametrize("found", PILOTS, ids=lambda v: f"{v.dataset}-{v.score}")
+def test_stated_correlations_of_pilots_are_those_of_the_rows(found):
+    by = found.score.removeprefix("pilot, ")
+    places = {
+        row["network"]: float(row["place"])
+        for row in rows("ranking-pilot.csv")
+        if (row["dataset"], row["by"]) == (found.dataset, by)
+    }
+    scores = [r for r in rows("ranking-scores.csv") if r["dataset"] == found.dataset]
+    values = [places[row["network"]] for row in scores]
+    sw2 = [float(row["sw2"]) for row in scores]
+    assert found.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)
+
+
 def test_all_scores_of_the_command_are_covered():
-    told = {(v.dataset, v.score) for v in VALIDITY}
+    told = {(v.dataset, v.score) for v in BEFORE_TRAINING}
     assert "digits" in DATASETS
-    scores = ("alignment", "parameters", "synflow", "jacobian")
+    scores = ("alignment", *ZERO_COST)
     assert told == {(dataset, score) for dataset in DATASETS for score in scores}
     assert len(validity_sentences()) == len(DATASETS) + 1
+    for measured in MEASURED:
+        assert measured.interval[0] <= measured.spearman <= measured.interval[1]
+
+
+def test_a_score_passes_if_it_is_right_on_every_dataset(monkeypatch):
+    def measured(*rows: tuple[str, str, float, float]):
+        values = tuple(Validity(d, s, 12, rho, (rho, rho), p) for d, s, rho, p in rows)
+        monkeypatch.setattr("sads.ranking.validity.measured_validity", lambda: values)
+        return passed()
+
+    assert measured(("a", "synflow", 0.8, 0.01), ("b", "synflow", 0.7, 0.02)) == "synflow"
+    assert measured(("a", "synflow", 0.8, 0.01), ("b", "synflow", 0.7, 0.2)) is None
+    assert measured(("a", "synflow", -0.8, 0.01)) is None
+    # The alignment's result stays, but nothing is ranked by it.
+    assert measured(("a", "alignment", 0.8, 0.01)) is None
+    assert measured(("a", "synflow", 0.6, 0.01), ("a", "jacobian", 0.7, 0.01)) == "jacobian"
+
+
+def test_no_score_of_untrained_networks_has_passed():
+    assert passed() is None

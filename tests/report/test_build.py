@@ -11,10 +11,11 @@ import sads
 from sads.geometry import load_geometry
 from sads.report import build_report, write_report
 from sads.report.build import check_output
-from sads.report.levels import Named, by_network, differs
+from sads.report.commands import geometry_command
 from sads.report.measured import measured_along, read_sweep, training_sheet
 from sads.report.page import embedded
-from sads.report.reproduce import geometry_command
+from sads.report.sentences import differs
+from sads.report.subjects import Named, by_network
 
 from .conftest import NETWORK
 
@@ -158,6 +159,49 @@ def test_the_doctor_is_asked_only_if_wanted(unet, monkeypatch):
     assert "Mend made-up" in html
 
 
+FOREIGN = """
+from types import SimpleNamespace
+
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Conv2d(1, 8, 3, padding=1)
+        self.last = torch.nn.Conv2d(8, 1, 3, padding=1)
+
+    def forward(self, sample, timestep):
+        hidden = self.first(sample) + timestep.view(-1, 1, 1, 1) / 1000
+        return SimpleNamespace(sample=self.last(torch.nn.functional.silu(hidden)))
+
+
+def make():
+    return Net()
+"""
+
+
+def test_a_foreign_network_is_examined(tmp_path):
+    """Its module returns an object, so it is called through an adapter."""
+    (tmp_path / "net.py").write_text(FOREIGN)
+    network = f"{tmp_path / 'net.py'}:make"
+    sads.estimate_geometry(network, shape="1x4x4", networks=96, out=tmp_path / "geometry")
+    html = build_report([tmp_path / "geometry"], doctor=True).html
+    assert "Not examined" not in html
+    # The file is changed: the geometry is not this network's any more.
+    (tmp_path / "net.py").write_text(FOREIGN.replace("8", "4"))
+    html = build_report([tmp_path / "geometry"], doctor=True).html
+    assert "is not the network of this geometry any more" in html
+
+
+def test_what_was_measured_is_told_as_sentences(unet):
+    html = build_report([unet]).html
+    (said,) = re.findall(r"proved for linear networks only.</p>\s*<ul>(.*?)</ul>", html)
+    assert said.startswith("<li>Measured on 8x8 digits")
+    assert "What to expect" not in said
+    assert "--kind" not in said  # an option of another command
+
+
 def test_an_isotropic_geometry_has_one_picture(tmp_path):
     sads.estimate_geometry("mlp,width=8", shape="1x8x8", networks=60, out=tmp_path / "mlp")
     html = build_report([tmp_path / "mlp"], data="digits").html
@@ -201,7 +245,7 @@ def test_an_existing_file_is_kept(tmp_path, unet):
     path = tmp_path / "report.html"
     path.write_text("mine")
     report = build_report([unet])
-    with pytest.raises(sads.InputError, match="--force"):
+    with pytest.raises(sads.InputError, match="force=True"):
         write_report(report, path)
     assert path.read_text() == "mine"
     write_report(report, path, force=True)

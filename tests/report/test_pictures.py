@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from sads.report.frequencies import mean_frequency
 from sads.report.pictures import (
     MOST,
     PIXELS,
     budget,
     chosen_rows,
     eight_bit,
-    mean_frequency,
     samples_picture,
 )
 

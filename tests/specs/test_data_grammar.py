@@ -13,7 +13,14 @@ from PIL import Image
 from sads import ArtefactError, estimate_geometry
 from sads.data import basis
 from sads.errors import InputError
-from sads.specs import parse_data, parse_dataset, parse_probe
+from sads.specs import ProbeSpec
+from sads.specs.sources import as_dataset
+
+
+def parse_data(text, **options):
+    """The samples that a string names."""
+    return as_dataset(text, **options).samples
+
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -59,7 +66,7 @@ def files(tmp_path):
 @pytest.mark.parametrize("shape", [None, (1, 4, 4)])
 def test_files(files, text, kept, shape):
     directory, unit, raw = files
-    data = parse_dataset(text.format(directory), shape=shape)
+    data = as_dataset(text.format(directory), shape=shape)
     assert data.samples.dtype == np.float32
     assert (data.name, data.direction) == (text.format(directory), None)
     assert (data.shape, len(data)) == ((1, 4, 4), 12)
@@ -113,7 +120,7 @@ def test_channels_of_arrays(tmp_path):
 
 @pytest.mark.parametrize("name", ["canonical", "dct", "dst", "hadamard", "haar"])
 def test_rank_one_of_a_basis(name):
-    data = parse_dataset(f"rank-one:{name}:13", shape=(2, 4, 4))
+    data = as_dataset(f"rank-one:{name}:13", shape=(2, 4, 4))
     v = basis(name, (2, 4, 4))[:, 13]
     assert data.samples.shape == (10_000, 2, 4, 4)
     assert data.direction is not None
@@ -125,7 +132,7 @@ def test_rank_one_of_a_basis(name):
 
 def test_synthetic_splits_share_the_direction_and_nothing_else(geometry):
     text = f"rank-one:geometry={geometry}:band=1,count=500"
-    train, held_out = (parse_dataset(f"{text},split={s}") for s in ("train", "held-out"))
+    train, held_out = (as_dataset(f"{text},split={s}") for s in ("train", "held-out"))
     assert np.array_equal(train.direction, held_out.direction)
     sizes = [set(np.abs(d.samples).max(axis=(1, 2, 3)).tolist()) for d in (train, held_out)]
     assert not sizes[0] & sizes[1]
@@ -134,20 +141,20 @@ def test_synthetic_splits_share_the_direction_and_nothing_else(geometry):
 
 
 def test_rank_one_of_a_geometry(geometry):
-    data = parse_dataset(f"rank-one:geometry={geometry}:5,count=20,seed=3")
+    data = as_dataset(f"rank-one:geometry={geometry}:5,count=20,seed=3")
     assert data.samples.shape == (20, 1, 2, 4)
     assert np.array_equal(data.direction, np.eye(8)[5])
     assert np.array_equal(np.flatnonzero(data.samples.any(axis=0)), [5])
 
 
 def test_rank_one_of_a_band(geometry):
-    data = parse_dataset(f"rank-one:geometry={geometry}:band=1", shape=(1, 2, 4))
+    data = as_dataset(f"rank-one:geometry={geometry}:band=1", shape=(1, 2, 4))
     assert np.array_equal(np.flatnonzero(data.direction), [2, 3, 4])
 
 
 @pytest.mark.parametrize("options", ["", ",count=70", ",count=70,seed=2,split=held-out"])
 def test_spheres(geometry, options):
-    data = parse_dataset(f"sphere:geometry={geometry}:0,5,7{options}")
+    data = as_dataset(f"sphere:geometry={geometry}:0,5,7{options}")
     assert data.direction is None
     assert data.samples.shape == (70 if options else 10_000, 1, 2, 4)
     assert np.array_equal(np.flatnonzero(data.samples.any(axis=0)), [0, 5, 7])
@@ -179,7 +186,7 @@ def test_hugging_face(monkeypatch):
 
 
 def test_the_forward_probe_takes_the_grammar():
-    probe = parse_probe("forward:digits,split=train,count=50", shape=(1, 16, 16))
+    probe = ProbeSpec.parse("forward:digits,split=train,count=50").probe((1, 16, 16))
     assert probe.images.shape == (50, 1, 16, 16)
 
 
@@ -276,7 +283,7 @@ def test_a_geometry_of_another_shape_or_none(geometry, tmp_path):
 
 @pytest.mark.parametrize("text", ["rank-one:dct:0", "sphere:haar:0,1,2"])
 def test_bases_need_a_shape(text):
-    with pytest.raises(InputError, match="--shape"):
+    with pytest.raises(InputError, match="does not say its shape: pass one"):
         parse_data(text)
 
 

@@ -10,8 +10,8 @@ import torch
 
 from sads.errors import InputError
 from sads.neighbours import Neighbourhood, neighbours_of
-from sads.specs import parse_network
-from sads.sweep.describe.digests import by_content
+from sads.specs import NetworkSpec
+from sads.specs.sources import as_family
 
 MODELS = """
 from torch import nn
@@ -44,7 +44,7 @@ def household(folder: Path, width: int) -> Path:
 
 def gain(text: str) -> float:
     """The constant by which a family's networks multiply."""
-    network = parse_network(text, shape=(1, 2, 2)).member(0).network
+    network = as_family(text, shape=(1, 2, 2)).member(0).network
     with torch.no_grad():
         x = torch.ones(1, 1, 2, 2)
         return float((network(x, torch.tensor([0])) / network.layer(x)).mean())
@@ -54,7 +54,7 @@ def gain(text: str) -> float:
 def test_two_files_with_equal_neighbours_each_get_their_own(tmp_path, factory):
     first, second = household(tmp_path / "a", 2), household(tmp_path / "b", 3)
     before, path = set(sys.modules), list(sys.path)
-    families = [parse_network(f"{f}:{factory}", shape=(1, 2, 2)) for f in (first, second)]
+    families = [as_family(f"{f}:{factory}", shape=(1, 2, 2)) for f in (first, second)]
     assert [gain(f"{f}:{factory}") for f in (first, second, first)] == pytest.approx([2, 3, 2])
     modules = [families[i].member(0).network.forward.__globals__ for i in (0, 1, 0)]
     assert [m["WIDTH"] for m in modules] == [2, 3, 2]  # also after the other was loaded
@@ -64,12 +64,12 @@ def test_two_files_with_equal_neighbours_each_get_their_own(tmp_path, factory):
 
 def test_a_neighbour_that_changed_is_read_again(tmp_path):
     file = household(tmp_path / "a", 2)
-    family = parse_network(f"{file}:make", shape=(1, 2, 2))
+    family = as_family(f"{file}:make", shape=(1, 2, 2))
     assert gain(f"{file}:make") == pytest.approx(2)
     (tmp_path / "a" / "widths.py").write_text("WIDTH = 1 + 4\n")
-    changed = parse_network(f"{file}:make", shape=(1, 2, 2))
+    changed = as_family(f"{file}:make", shape=(1, 2, 2))
     assert gain(f"{file}:make") == pytest.approx(5)
-    assert family.fingerprint(family.member(0)) != changed.fingerprint(changed.member(0))
+    assert family.fingerprint != changed.fingerprint
 
 
 def test_modules_of_others_are_not_disturbed(tmp_path, monkeypatch):
@@ -86,7 +86,7 @@ def test_a_folder_beside_the_file_does_not_hide_an_installed_package(tmp_path):
     (tmp_path / "net.py").write_text("import hypothesis, torch\nmake = torch.nn.Identity\n")
     installed = sys.modules.get("hypothesis")
     with pytest.raises(InputError, match="is a class"):
-        parse_network(f"{tmp_path}/net.py:make", shape=(1, 2, 2))
+        as_family(f"{tmp_path}/net.py:make", shape=(1, 2, 2))
     assert installed is None or sys.modules["hypothesis"] is installed
 
 
@@ -95,7 +95,7 @@ def test_a_failing_neighbour_leaves_nothing_behind(tmp_path):
     (tmp_path / "broken_neighbour.py").write_text("1 / 0\n")
     path = list(sys.path)
     with pytest.raises(InputError, match="division by zero"):
-        parse_network(f"{tmp_path}/net.py:make", shape=(1, 2, 2))
+        as_family(f"{tmp_path}/net.py:make", shape=(1, 2, 2))
     assert sys.path == path
     assert "broken_neighbour" not in sys.modules
 
@@ -122,13 +122,13 @@ def test_the_identity_of_a_trial_changes_with_a_neighbour_that_is_imported(tmp_p
     assert neighbours_of(alone) == []
     names = [p.relative_to(file.parent).as_posix() for p in neighbours_of(file)]
     assert names == ["models.py", "parts/late.py", "widths.py"]
-    first = by_content("network", f"{file}:make")
+    first = NetworkSpec.parse(f"{file}:make").digest()
     (file.parent / "unused.py").write_text("")
-    assert by_content("network", f"{file}:make") == first
+    assert NetworkSpec.parse(f"{file}:make").digest() == first
     moved = household(tmp_path / "b", 2)
-    assert by_content("network", f"{moved}:make") == first
+    assert NetworkSpec.parse(f"{moved}:make").digest() == first
     (file.parent / "widths.py").write_text("WIDTH = 12\n")
-    assert by_content("network", f"{file}:make") != first
+    assert NetworkSpec.parse(f"{file}:make").digest() != first
 
 
 def test_the_identity_of_a_file_without_neighbours_is_that_of_the_file(tmp_path):
@@ -138,4 +138,4 @@ def test_the_identity_of_a_file_without_neighbours_is_that_of_the_file(tmp_path)
     import hashlib
 
     inner = hashlib.sha256(hashlib.sha256(b"import torch\n").digest()).hexdigest()[:32]
-    assert by_content("network", f"{tmp_path}/net.py:make") == f"sha256-{inner}:make"
+    assert NetworkSpec.parse(f"{tmp_path}/net.py:make").digest() == f"sha256-{inner}:make"

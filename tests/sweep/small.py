@@ -1,8 +1,5 @@
 """The smallest sweeps, and an engine without processes for tests of what does not need any."""
 
-import os
-import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,6 +20,7 @@ PASSING = (
     "train_seconds",
     "sample_seconds",
     "distance_seconds",
+    "risk_seconds",
     "host",
     "finished",
     "attempts",
@@ -47,32 +45,3 @@ class InProcess(Engine):
     def __init__(self, workers: int = 1):
         super().__init__(workers)
         self.executor = ThreadPoolExecutor(workers)
-
-
-def shout(text: str) -> str:
-    """A call for workers."""
-    return text.upper()
-
-
-def who(text: str) -> str:
-    """The worker's process, after a while."""
-    time.sleep(float(text))
-    return str(os.getpid())
-
-
-def die(text: str) -> str:
-    """A call that kills its worker."""
-    os.kill(os.getpid(), signal.SIGKILL)
-    return text
-
-
-def threads(text: str) -> str:
-    """The worker's torch threads."""
-    import torch
-
-    return str(torch.get_num_threads())
-
-
-def fail(text: str) -> str:
-    """A call that raises."""
-    raise RuntimeError(text)

@@ -1,43 +1,15 @@
 """Rank correlations on bands: against SciPy and brute force; error rates of what is reported."""
 
-import itertools
 import json
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sads.errors import InputError
-from sads.statistics.means import mean_and_error, paired_difference
-from sads.sweep.correlation import bootstrapped, coefficients, correlate, permuted
-from sads.sweep.summary import correlation_fields
-
-numbers = st.lists(st.integers(-4, 4), min_size=3, max_size=12)  # small, so that there are ties
-
-
-@given(st.data())
-def test_the_coefficients_are_scipys_also_with_ties(data):
-    x = data.draw(numbers)
-    y = data.draw(st.lists(st.integers(-4, 4), min_size=len(x), max_size=len(x)))
-    if len(set(x)) == 1 or len(set(y)) == 1:
-        assert np.isnan(coefficients(np.array(x, float), np.array(y, float))).all()
-        return
-    spearman, kendall = coefficients(np.array(x, float), np.array(y, float))
-    assert spearman == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-12)
-    assert kendall == pytest.approx(scipy.stats.kendalltau(x, y).statistic, abs=1e-6)
-
-
-def test_permutations_have_the_exact_distribution():
-    y = np.array([0.3, 1.1, 0.9, 2.0, 1.7])
-    x = np.arange(5.0)
-    orders = np.array(list(itertools.permutations(range(5))))
-    exact = coefficients(x, y[orders])
-    drawn = permuted(x, y, 20_000, np.random.default_rng(0))
-    for observed in (0.3, 0.6, 0.9):
-        shares = [(np.abs(values) >= observed).mean(axis=0) for values in (exact, drawn)]
-        np.testing.assert_allclose(*shares, atol=0.015)  # four standard errors
+from sads.presentation.sweep import correlation_fields
+from sads.sweep.correlation import correlate
 
 
 def rows(table: np.ndarray, width: int = 1, **changes) -> list[dict]:
@@ -104,19 +76,6 @@ def test_p_values_are_uniform_where_there_is_nothing():
         assert (p <= 0.5).mean() > 0.35
 
 
-def test_intervals_cover_the_truth():
-    # Bands are drawn from a population with a known Spearman correlation, seeds add noise.
-    generator = np.random.default_rng(2)
-    covered, truth = 0, 6 / np.pi * np.arcsin(0.8 / 2)  # of a bivariate normal with correlation 0.8
-    for _ in range(200):
-        x = generator.standard_normal(30)
-        y = 0.8 * x + 0.6 * generator.standard_normal(30)
-        table = y[:, None] + 0.05 * generator.standard_normal((30, 3))
-        low, high = np.quantile(bootstrapped(x, table, 200, generator)[:, 0], [0.025, 0.975])
-        covered += low <= truth <= high
-    assert covered / 200 > 0.89  # nominal 0.95; percentile intervals of 30 points fall short a bit
-
-
 def test_only_seeds_that_all_directions_have():
     table = np.random.default_rng(3).standard_normal((6, 3))
     known = rows(table)
@@ -149,17 +108,6 @@ def test_a_constant_metric_has_no_correlation():
     (found,) = correlate(rows(np.ones((5, 2))), permutations=9, resamples=9)
     assert np.isnan(found.spearman.value)
     assert found.spearman.p_value == 1.0
-
-
-def test_means_and_pairs():
-    values = [3.0, 5.0, 10.0]
-    assert mean_and_error(values) == pytest.approx((6.0, scipy.stats.sem(values)))
-    assert mean_and_error([2.0]) == (2.0, None)
-    # A seed that shifts both alike does not blur their difference.
-    first, second = {0: 1.0, 1: 11.0, 2: 21.0}, {0: 0.0, 1: 10.0, 2: 20.0, 3: 7.0}
-    assert paired_difference(first, second) == (1.0, 0.0)
-    with pytest.raises(InputError, match="no seed that both have"):
-        paired_difference({0: 1.0}, {1: 1.0})
 
 
 def test_a_constant_metric_has_no_correlation_and_json_says_null():

@@ -9,7 +9,7 @@ import pytest
 from sads.draws import DRAWS
 from sads.errors import ArtefactError
 from sads.sweep import read_rows, run_sweep
-from sads.sweep.execute.run_trial import run_job
+from sads.sweep.execute.run_job import run_job
 from sads.sweep.store.database import Store
 from sads.sweep.store.layout import Layout, read_published
 from sads.sweep.store.outcome import read_result
@@ -88,7 +88,7 @@ def test_a_damaged_database_is_made_again_from_the_results(place, damage):
     with pytest.raises(ArtefactError, match="makes it again from the result files") as refused:
         read_rows(out)
     assert len(str(refused.value).splitlines()) == 1
-    assert run_sweep(place / "spec.toml", out, engine=NoEngine()) == {"done": 2}
+    assert run_sweep(place / "spec.toml", out, engine=NoEngine()).statuses == {"done": 2}
     assert read_rows(out)[1] == before
     assert (out / "sweep.sqlite.damaged").is_file()  # nothing is thrown away
 
@@ -101,7 +101,7 @@ def test_a_damaged_result_is_computed_again(place):
     with pytest.raises(ArtefactError, match="checksum does not match"):
         read_result(path)
     overwrite(out / "sweep.sqlite")
-    assert run_sweep(place / "spec.toml", out, engine=InProcess()) == {"done": 2}
+    assert run_sweep(place / "spec.toml", out, engine=InProcess()).statuses == {"done": 2}
     assert lasting(read_rows(out)[1]) == lasting(before)
 
 
@@ -122,7 +122,7 @@ def test_results_from_a_table_outlive_the_database(place):
     run_sweep(place / "spec.toml", new, engine=NoEngine(), seed_from=place / "known.csv")
     _, before = read_rows(new)
     overwrite(new / "sweep.sqlite")
-    assert run_sweep(place / "spec.toml", new, engine=NoEngine()) == {"done": 2}
+    assert run_sweep(place / "spec.toml", new, engine=NoEngine()).statuses == {"done": 2}
     assert read_rows(new)[1] == before
 
 
@@ -132,7 +132,7 @@ def test_results_of_older_draws_outlive_the_database(tmp_path):
     out = tmp_path / "sweep"
     [old] = [row for row in read_rows(out)[1] if row["status"] == "done"]
     overwrite(out / "sweep.sqlite")
-    assert run_sweep(tmp_path / "spec.toml", out, engine=InProcess()) == {"done": 2}
+    assert run_sweep(tmp_path / "spec.toml", out, engine=InProcess()).statuses == {"done": 2}
     rows = read_rows(out)[1]
     assert old in rows
     assert sorted(row["draws"] for row in rows) == [1, DRAWS]

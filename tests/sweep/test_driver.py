@@ -15,7 +15,7 @@ from sads.execution.local import EngineError, WorkerLostError
 from sads.sweep import read_rows, run_sweep
 from sads.sweep.execute import driver
 from sads.sweep.execute.driver import PausedError
-from sads.sweep.execute.run_trial import run_job
+from sads.sweep.execute.run_job import run_job
 from sads.sweep.store.database import Store
 from sads.sweep.store.outcome import Failure, Job, Outcome
 
@@ -29,7 +29,8 @@ def sweep(tmp_path, monkeypatch):
 
     def run(function=run_job, out="out", engine=None, **options) -> Counter:
         monkeypatch.setattr(driver, "run_job", function)
-        return run_sweep(spec, tmp_path / out, engine=engine or InProcess(), **options)
+        place = engine or InProcess()
+        return run_sweep(spec, tmp_path / out, engine=place, **options).statuses
 
     run.out = tmp_path / "out"
     run.spec = spec
@@ -46,7 +47,7 @@ def failing(times: int, make, which: int = 5):
 
     def function(text: str) -> str:
         job = Job.model_validate_json(text)
-        if job.trial.data.endswith(f":{which}") and seen[job.id] < times:
+        if job.trial.data.indices == (which,) and seen[job.id] < times:
             seen[job.id] += 1
             return make(job)
         return run_job(text)
@@ -218,5 +219,5 @@ def test_no_file_may_grow_and_nothing_is_corrupt(tmp_path, size):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "\n" not in str(caught.value)
-    assert run_sweep(spec, tmp_path / "out", engine=InProcess()) == {"done": 24}
+    assert run_sweep(spec, tmp_path / "out", engine=InProcess()).statuses == {"done": 24}
     assert not list((tmp_path / "out").rglob("*.tmp"))

@@ -17,11 +17,13 @@ import sads
 from sads.data import Dataset
 from sads.diffusion import read_training, training
 from sads.draws import DRAWS
-from sads.specs import parse_dataset
+from sads.specs.sources import as_dataset
 from sads.storage.files import writing
 from sads.sweep import PROTOCOLS, Trial
+from sads.sweep.execute import run_job as run_job_module
 from sads.sweep.execute import run_trial as run
-from sads.sweep.execute.run_trial import KEPT_SAMPLES, run_job
+from sads.sweep.execute.run_job import run_job
+from sads.sweep.execute.run_trial import KEPT_SAMPLES
 from sads.sweep.execute.trial_data import dataset
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import Job, Outcome
@@ -48,6 +50,11 @@ def job(out, trial: Trial = TRIAL, **changes) -> Job:
     return Job(**(fields | {"code": code_version()} | changes))
 
 
+def changed(**fields) -> Trial:
+    """The trial with other fields."""
+    return Trial.model_validate(TRIAL.model_dump() | fields)
+
+
 def outcome(asked: Job) -> Outcome:
     return Outcome.model_validate_json(run_job(asked.model_dump_json()))
 
@@ -59,7 +66,7 @@ def files(out) -> list[str]:
 def test_the_result_is_what_the_commands_give(tmp_path):
     found = outcome(job(tmp_path / "sweep"))
     result = found.result
-    data = parse_dataset("rank-one:dct:5,seed=3,count=40", shape=(1, 4, 4), split="train")
+    data = as_dataset("rank-one:dct:5,seed=3,count=40", shape=(1, 4, 4), split="train")
     trained = sads.train(
         TRIAL.network,
         data,
@@ -70,12 +77,22 @@ def test_the_result_is_what_the_commands_give(tmp_path):
         learning_rate=1e-3,
         seed=3,
     )
-    samples = torch.cat(list(sads.sample(tmp_path / "train", 200, steps=3, seed=3))).numpy()
-    fresh = parse_dataset("rank-one:dct:5,seed=3,count=200", shape=(1, 4, 4), split="held-out")
+    samples = sads.sample(tmp_path / "train", 200, steps=3, seed=3)
+    fresh = as_dataset("rank-one:dct:5,seed=3,count=200", shape=(1, 4, 4), split="held-out")
     expected = sads.distance(Dataset(samples, "x"), fresh, seed=3)
     measured = result.metrics.model_dump()
     assert measured.pop("loss") == pytest.approx(trained.losses[-1:].mean().item())
-    assert measured == expected
+    risk = sads.risk(tmp_path / "train", data=fresh, seed=3)
+    assert measured == expected.to_dict() | {
+        "risk": risk.total,
+        "risk_error": risk.total_error,
+        "risk_along": risk.along,
+        "risk_along_error": risk.along_error,
+        "risk_off": risk.off,
+        "risk_off_error": risk.off_error,
+        "nats": risk.nats,
+        "nats_error": risk.nats_error,
+    }
     assert measured["w2_direction"] is not None
     artefact = load_file(Layout(tmp_path / "sweep").artefact(result.artefact))
     np.testing.assert_array_equal(artefact["samples"], samples[:KEPT_SAMPLES])
@@ -90,7 +107,7 @@ def test_artefacts_can_leave_the_parameters_out(tmp_path):
 
 
 def test_a_finite_set_is_cut_by_the_seed_and_evaluated_on_its_held_out_part(tmp_path):
-    trial = TRIAL.model_copy(update={"data": "digits,size=4"})
+    trial = changed(data="digits,size=4")
     assert outcome(job(tmp_path, trial)).result.metrics.sw2 > 0
     train = dataset(trial, (1, 4, 4), "train", 40).samples
     held_out = dataset(trial, (1, 4, 4), "held-out", 10_000).samples
@@ -102,8 +119,8 @@ def test_a_finite_set_is_cut_by_the_seed_and_evaluated_on_its_held_out_part(tmp_
 
 def test_a_rotated_trial_is_measured_in_image_space(tmp_path, geometry):
     data = {"network": "linear", "data": "digits,size=4", "seed": 0}
-    turned = TRIAL.model_copy(update=data | {"rotation": "min", "geometry": str(geometry)})
-    plain = TRIAL.model_copy(update=data)
+    turned = changed(**data, rotation="min", geometry=str(geometry))
+    plain = changed(**data)
     found = outcome(job(tmp_path, turned)).result
     assert found is not None
     assert found.metrics.sw2 != outcome(job(tmp_path, plain)).result.metrics.sw2
@@ -121,12 +138,12 @@ def test_a_network_of_ones_own_is_found_from_anywhere(tmp_path, monkeypatch):
         "def make():\n    return Net()\n"
     )
     monkeypatch.chdir(tmp_path)
-    trial = TRIAL.model_copy(update={"network": "mine.py:make"})
+    trial = changed(network="mine.py:make")
     asked = job(tmp_path / "sweep", trial)
     monkeypatch.chdir("/")  # a worker may run in another directory than the driver
     found = outcome(asked)
     assert found.failure is None
-    assert found.result.trial.network == "mine.py:make"
+    assert str(found.result.trial.network) == "mine.py:make"
 
 
 def test_killed_at_any_rename_it_ends_with_the_same_result(tmp_path, monkeypatch):
@@ -174,7 +191,7 @@ def killed_at(moment: int, asked: Job, monkeypatch) -> bool:
 def test_samples_known_already_are_not_drawn_again(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "CHECKPOINT_SECONDS", 0.0)
     asked = job(tmp_path)
-    real = sads.api.sample
+    real = sads.diffusion.samples_of
     drawn = []
 
     def sample(*arguments, **options):
@@ -184,7 +201,7 @@ def test_samples_known_already_are_not_drawn_again(tmp_path, monkeypatch):
                 raise SystemExit
             yield chunk
 
-    monkeypatch.setattr(sads.api, "sample", sample)
+    monkeypatch.setattr(sads.diffusion, "samples_of", sample)
     with pytest.raises(SystemExit):
         outcome(asked)
     assert outcome(asked).result is not None
@@ -196,7 +213,7 @@ def test_a_real_kill_in_the_middle_of_training(tmp_path):
     asked = job(tmp_path, trial)
     code = (
         "import sys, sads.diffusion.training as t; t.CHECKPOINT_SECONDS = 0.0\n"
-        "from sads.sweep.execute.run_trial import run_job; run_job(sys.stdin.read())"
+        "from sads.sweep.execute.run_job import run_job; run_job(sys.stdin.read())"
     )
     worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, text=True)
     worker.stdin.write(asked.model_dump_json())
@@ -234,19 +251,19 @@ def test_checkpoints_of_other_code_are_not_continued(tmp_path, monkeypatch):
     assert (work / "training" / "training.safetensors").exists()
     (work / "made-by.txt").write_text("0.0.9+abc, cpu, 1 threads")
     seen = []
-    real = sads.api.train
+    real = sads.diffusion.train
 
     def train(*arguments, out, **options):
         seen.append((out / "training.safetensors").exists())
         return real(*arguments, out=out, **options)
 
-    monkeypatch.setattr(sads.api, "train", train)
+    monkeypatch.setattr(sads.diffusion, "train", train)
     assert outcome(asked).result is not None
     assert seen == [False]
 
 
 def test_a_second_worker_waits_and_finds_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(run_job_module, "WAIT_SECONDS", 0.05)
     asked = job(tmp_path)
     first = outcome(asked).result
     waiting = []
@@ -296,7 +313,7 @@ def test_an_unknown_error_is_worth_another_attempt(tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise RuntimeError("out of memory\nand more")
 
-    monkeypatch.setattr(sads.api, "train", broken)
+    monkeypatch.setattr(sads.diffusion, "train", broken)
     failure = outcome(job(tmp_path)).failure
     assert (failure.kind, failure.error) == ("passing", "RuntimeError: out of memory")
 

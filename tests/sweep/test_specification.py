@@ -6,7 +6,8 @@ import pytest
 
 from sads.errors import InputError, SadsError
 from sads.sweep import Specification, load_specification
-from sads.sweep.describe.plan import check_trials, plan_trials
+from sads.sweep.describe.plan import plan_trials
+from sads.sweep.execute.check_trials import check_trials
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEAD = 'protocol = "smoke"\nseeds = [0, 1]\n'
@@ -23,17 +24,21 @@ def test_a_product_of_lists(tmp_path):
     grid = GRID.replace('"mlp"', '"mlp", "linear"') + 'bases = ["dct", "haar"]\nindices = [0, 3]\n'
     found = load(HEAD + grid, tmp_path).trials()
     assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
-    assert {t.data for t in found} == {f"rank-one:{b}:{i}" for b in ("dct", "haar") for i in (0, 3)}
+    assert {str(t.data) for t in found} == {
+        f"rank-one:{b}:{i}" for b in ("dct", "haar") for i in (0, 3)
+    }
     assert [t.seed for t in found] == [0] * 8 + [1] * 8  # a part of a sweep has whole seeds
 
 
 def test_all_indices_and_bands(tmp_path, geometry):
     grid = GRID + f'geometry = "{geometry}"\nindices = "all"\n'
     found = load(HEAD + grid, tmp_path).trials()
-    assert {t.data for t in found} == {f"rank-one:geometry={geometry}:{i}" for i in range(16)}
+    assert {str(t.data) for t in found} == {f"rank-one:geometry={geometry}:{i}" for i in range(16)}
     grid = GRID + f'geometry = "{geometry}"\nbands = "all"\n'
     found = load(HEAD + grid, tmp_path).trials()
-    assert {t.data for t in found} == {f"rank-one:geometry={geometry}:band={i}" for i in range(16)}
+    assert {str(t.data) for t in found} == {
+        f"rank-one:geometry={geometry}:band={i}" for i in range(16)
+    }
     grid = GRID + 'bases = ["dst"]\nindices = "all"\n'
     assert len(load(HEAD + grid, tmp_path).trials()) == 32
 
@@ -69,7 +74,7 @@ def test_overlapping_grids_have_each_trial_once(tmp_path):
 def test_places_in_the_spectrum(tmp_path, geometry):
     grid = GRID + f'geometry = "{geometry}"\nindices = [0, 15]\nbands = [3]\n'
     checked = check_trials(plan_trials(load(HEAD + grid, tmp_path)))
-    places = {p.trial.data.rpartition(":")[2]: p.place for p in checked}
+    places = {p.trial.data.places[0]: p.place for p in checked}
     assert [places[k].first for k in ("0", "15", "band=3")] == [0, 15, 3]
     assert [places[k].window for k in ("0", "15", "band=3")] == [0, 0, 0]  # a closed form
     # Eigenvalues of the linear network are 16, 15, ..., 1 up to a constant.
@@ -153,5 +158,5 @@ def test_the_smoke_example_has_forty_trials():
 
 def test_the_figure_6_example_has_the_papers_indices():
     found = load_specification(EXAMPLES / "figure-06-laptop.toml")
-    unet = next(grid for grid in found.grid if grid.networks == ("iddpm-16",))
+    unet = next(grid for grid in found.grid if grid.model_dump()["networks"] == ("iddpm-16",))
     assert unet.indices == (0, 31, 63, 95, 127, 159, 191, 223, 255)

@@ -11,8 +11,8 @@ from sads.errors import ArtefactError, InputError
 from sads.storage.files import BusyError, writing
 from sads.sweep import load_specification, read_rows, run_sweep
 from sads.sweep.describe.plan import Planned, plan_trials
-from sads.sweep.execute.run_sweep import index_files
 from sads.sweep.store.database import Store
+from sads.sweep.store.known_results import index_files
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import Metrics, Provenance, Timings, TrialResult
 from sads.sweep.store.table import read_csv, write_csv
@@ -138,7 +138,7 @@ def test_killed_while_it_is_made_a_store_is_not_there(tmp_path, plan, monkeypatc
 def test_a_store_of_a_newer_version_is_refused(store, tmp_path):
     store.close()
     with sqlite3.connect(tmp_path / "out" / "sweep.sqlite") as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(ArtefactError, match=r"newer version.*upgrade sads"):
         read_rows(tmp_path / "out")
@@ -186,7 +186,7 @@ def test_another_specification_says_what_differs(tmp_path):
     run_sweep(spec, tmp_path / "out", engine=InProcess())
     before = (tmp_path / "out" / "sweep.sqlite").read_bytes()
     for change, said in (
-        ({"seeds": (0, 1, 2)}, r"seeds was \[0, 1\], now \[0, 1, 2\].*another --out.*--from"),
+        ({"seeds": (0, 1, 2)}, r"seeds was \[0, 1\], now \[0, 1, 2\].*another out=.*seed_from="),
         ({"indices": (0, 6)}, r"grid 1 indices was \[0, 5\], now \[0, 6\]"),
         ({"iterations": 6}, "protocol iterations was 5, now 6"),
     ):
@@ -195,7 +195,7 @@ def test_another_specification_says_what_differs(tmp_path):
     assert (tmp_path / "out" / "sweep.sqlite").read_bytes() == before
     # Other words for the same trials are the same sweep.
     spec = write_spec(tmp_path, indices=(5, 0))
-    assert run_sweep(spec, tmp_path / "out", engine=InProcess()) == {"done": 4}
+    assert run_sweep(spec, tmp_path / "out", engine=InProcess()).statuses == {"done": 4}
 
 
 def test_a_named_file_that_changed_is_named(tmp_path):
@@ -233,10 +233,10 @@ def test_known_results_are_not_computed_again(tmp_path):
     _, rows = read_rows(tmp_path / "out")
     write_csv(tmp_path / "known.csv", rows)
     larger = write_spec(tmp_path, seeds=(0, 1, 2))
-    counts = run_sweep(
+    results = run_sweep(
         larger, tmp_path / "larger", engine=InProcess(), seed_from=tmp_path / "known.csv"
     )
-    assert counts == {"done": 6}
+    assert results.statuses == {"done": 6}
     assert len(list((tmp_path / "larger" / "artefacts").iterdir())) == 2  # only the new ones
     assert len(list((tmp_path / "larger" / "results").iterdir())) == 6
     again = [row for row in read_rows(tmp_path / "larger")[1] if row["seed"] != 2]

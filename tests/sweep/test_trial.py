@@ -1,5 +1,7 @@
 """A trial's identity: what it depends on, and what not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,8 +10,8 @@ from pydantic import ValidationError
 
 from sads.errors import InputError
 from sads.geometry import load_geometry
+from sads.specs import NetworkSpec
 from sads.sweep import PROTOCOLS, Trial
-from sads.sweep.describe.digests import by_content, parts
 from sads.sweep.describe.protocol import protocol_fields
 from sads.version import code_version
 
@@ -82,8 +84,8 @@ def test_a_factory_is_known_by_its_source(tmp_path):
     assert trial(network=f"{file}:other", shape="4").identity() != before
     file.write_text("def make(): return 2\n")
     assert one.identity() != before
-    inside = trial(network="tests.sweep.small:shout", shape="4")
-    assert inside.identity() != trial(network="tests.sweep.small:fail", shape="4").identity()
+    inside = trial(network="tests.execution.calls:shout", shape="4")
+    assert inside.identity() != trial(network="tests.execution.calls:fail", shape="4").identity()
 
 
 def test_a_folder_is_known_by_names_and_contents(tmp_path):
@@ -101,8 +103,8 @@ def test_a_folder_is_known_by_names_and_contents(tmp_path):
 def test_a_geometry_is_known_by_its_values_and_not_by_the_time_it_took(geometry, tmp_path):
     one = trial(data=f"rank-one:geometry={geometry}:3")
     again = load_geometry(geometry)
-    again.state.seconds += 5
-    again.save(tmp_path)
+    later = replace(again.state, seconds=again.state.seconds + 5)
+    replace(again, state=later).save(tmp_path)
     same = trial(data=f"rank-one:geometry={tmp_path}:3")
     assert same.identity() == one.identity()
     again.state.sums[0] *= 1.001
@@ -110,25 +112,32 @@ def test_a_geometry_is_known_by_its_values_and_not_by_the_time_it_took(geometry,
     assert same.identity() != one.identity()
 
 
+MOMENT = "gaussian:moment=sphere:geometry=ROOT/a:band=3"
+
+
 @pytest.mark.parametrize(
-    ("field", "text", "expected"),
+    ("field", "text", "seen"),
     [
         ("data", "rank-one:dct:3", None),
         ("data", "digits,size=16", None),
         ("data", "hf:user/name:train,size=8", None),
-        ("data", "folder:a/b,size=8", ("folder:", "a/b", ",size=8")),
-        ("data", "npz:a.npz:key,scale", ("npz:", "a.npz", ":key,scale")),
-        ("data", "sphere:geometry=a/b:0,1,2", ("sphere:geometry=", "a/b", ":0,1,2")),
+        ("data", "folder:a/b,size=8", "folder:ROOT/a/b,size=8"),
+        ("data", "npz:a.npz:key,scale", "npz:ROOT/a.npz:key,scale"),
+        ("data", "sphere:geometry=a/b:0,1,2", "sphere:geometry=ROOT/a/b:0,1,2"),
+        ("data", "gaussian:moment=npy:a.npy,scale", "gaussian:moment=npy:ROOT/a.npy,scale"),
+        ("data", "gaussian:moment=sphere:geometry=a:band=3", MOMENT),
         ("network", "iddpm-16,mults=1x1", None),
-        ("network", "a/b.py:make", ("", "a/b.py", ":make")),
+        ("network", "a/b.py:make", "ROOT/a/b.py:make"),
+        ("network", "diffusers:a.json,prediction=v", "diffusers:ROOT/a.json,prediction=v"),
         ("network", "package.module:make", None),
-        ("rotation", "min", None),
-        ("rotation", "runs/w", ("", "runs/w", "")),
-        ("geometry", "runs/g", ("", "runs/g", "")),
+        ("rotation", "random", None),
+        ("rotation", "runs/w", "ROOT/runs/w"),
+        ("geometry", "runs/g", "ROOT/runs/g"),
     ],
 )
-def test_where_the_path_is(field, text, expected):
-    assert parts(field, text) == expected
+def test_where_the_path_is(tmp_path, field, text, seen):
+    found = str(getattr(trial(**{field: text}).seen_from(tmp_path), field))
+    assert found == (text if seen is None else seen.replace("ROOT", str(tmp_path)))
 
 
 def test_a_worker_elsewhere_sees_the_same_trial(tmp_path, monkeypatch):
@@ -138,7 +147,7 @@ def test_a_worker_elsewhere_sees_the_same_trial(tmp_path, monkeypatch):
     before = one.identity()
     seen = one.seen_from(tmp_path)
     monkeypatch.chdir("/")
-    assert seen.data == f"npy:{tmp_path}/x.npy"
+    assert str(seen.data) == f"npy:{tmp_path}/x.npy"
     assert seen.identity() == before
 
 
@@ -175,7 +184,7 @@ def test_a_package_that_cannot_be_imported_is_named(tmp_path, monkeypatch, line)
     (package / "models.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"sads_test_broken\.models cannot be imported"):
-        by_content("network", "sads_test_broken.models:make")
+        NetworkSpec.parse("sads_test_broken.models:make").digest()
 
 
 def test_a_package_that_hangs_is_named(tmp_path, monkeypatch):
@@ -184,16 +193,17 @@ def test_a_package_that_hangs_is_named(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("import time\ntime.sleep(600)\n")
     (package / "models.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("sads.specs.networks.IMPORT_SECONDS", 0.5)
+    monkeypatch.setattr("sads.specs.factories.IMPORT_SECONDS", 0.5)
     with pytest.raises(InputError, match="did not finish within"):
-        by_content("network", "sads_test_hanging.models:make")
+        NetworkSpec.parse("sads_test_hanging.models:make").digest()
 
 
 def test_a_relative_folder_of_a_dataset_is_seen_from_the_sweeps_directory(tmp_path):
     (tmp_path / "pictures").mkdir()
     seen = trial(data="hf:pictures:train").seen_from(tmp_path)
-    assert seen.data == f"hf:{tmp_path}/pictures:train"
-    assert trial(data="hf:nobody/nothing").seen_from(tmp_path).data == "hf:nobody/nothing"
+    assert str(seen.data) == f"hf:{tmp_path}/pictures:train"
+    elsewhere = trial(data="hf:nobody/nothing")
+    assert elsewhere.seen_from(tmp_path) == elsewhere
 
 
 def test_presets():

@@ -48,7 +48,7 @@ def test_rows_are_the_same_twice(tmp_path, monkeypatch):
     (tmp_path / "spec.toml").write_text(SPEC)
     tables = []
     for name in ("one", "two"):
-        counts = run_sweep(tmp_path / "spec.toml", tmp_path / name, engine=InProcess())
-        assert counts["done"] == 2, read_rows(tmp_path / name)
+        results = run_sweep(tmp_path / "spec.toml", tmp_path / name, engine=InProcess())
+        assert results.statuses["done"] == 2, read_rows(tmp_path / name)
         tables.append(lasting(read_rows(tmp_path / name)[1]))
     assert tables[0] == tables[1]

@@ -20,15 +20,20 @@ tr(G_k C) over the independent folds G_k of the geometry.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from ..directions import Band
 from ..directions.symmetry import average
+from ..frames import as_frame
 from ..geometry import Geometry
-from ..markup import DATA, facts, log_plot
+from ..shown import Shown
 from .moments import Samples, second_moment
+
+if TYPE_CHECKING:
+    import pandas
 
 ROUNDING = 1e-9  # extremes closer than this, relative to alpha, are equal
 
@@ -43,7 +48,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class Alignment(Shown):
     """How a dataset lies in a geometry.
 
     Attributes:
@@ -58,6 +63,12 @@ class Alignment:
         alpha_max: the largest.
         relative: alpha D / (tr G tr C).
         relative_error: its standard error.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
+    >>> alignment = sads.align(geometry, "digits")
+    >>> alignment.alpha_min < alignment.alpha < alignment.alpha_max
+    True
     """
 
     geometry: Geometry
@@ -114,26 +125,19 @@ class Alignment:
             for b, r in zip(spectrum.bands, rows, strict=True)
         )
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each band and the data's share on it; needs pandas."""
+        return as_frame(
+            {"first": one.band.first, "last": one.band.last}
+            | {"eigenvalue": one.eigenvalue, "share": one.share}
+            for one in self.profile
+        )
+
     def __repr__(self) -> str:
         return (
             f"Alignment({self.data}, {self.geometry.plan.network}, alpha {self.alpha:.5g} ± "
             f"{self.alpha_error:.2g}, {self.relative:.3g} times no preference)"
         )
-
-    def _repr_html_(self) -> str:
-        """For notebooks: where the data lies, and its share on every direction."""
-        rows = [
-            ("samples", f"{self.samples:,}"),
-            ("alpha", f"{self.alpha:.5g} ± {self.alpha_error:.2g}"),
-            ("over all rotations", f"{self.alpha_min:.5g} to {self.alpha_max:.5g}"),
-            ("against no preference", f"{self.relative:.3g} ± {self.relative_error:.1g} times"),
-        ]
-        if self.position is not None:
-            rows.append(("position", f"{self.position:.1%} of the way from best to worst"))
-        title = f"{self.data} in the geometry of {self.geometry.plan.network}"
-        shares = self.row_shares / self.geometry.structure.copies
-        label = "share of the data on a direction, largest eigenvalue first"
-        return facts(title, rows) + log_plot(shares.tolist(), [DATA] * len(shares), label)
 
 
 def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment:

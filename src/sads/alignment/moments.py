@@ -118,7 +118,7 @@ def _chunks(data: Samples, shape: tuple[int, ...], name: str) -> Iterator[np.nda
             expected, got = ("x".join(map(str, s)) for s in (shape, part.shape[1:]))
             raise InputError(
                 f"{name} has samples of shape {got or 'a single number'}, the geometry has "
-                f"{expected}: resize the data, or make a geometry with --shape {got}"
+                f"{expected}: resize the data, or make a geometry on {got}"
             )
         for start in range(0, len(part), CHUNK):
             chunk = part[start : start + CHUNK].reshape(-1, int(np.prod(shape))).astype(np.float64)

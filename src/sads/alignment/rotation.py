@@ -1,34 +1,33 @@
-"""Rotations of data: orthogonal W that change how data lies in a geometry and lose nothing.
+"""An orthogonal map of samples, in memory and on disk.
 
-With eigenvectors of G in U and of C in V as columns, both descending, and R the reversal
-(theorem 2),
-
-    W_min = U R V^T      takes the leading data directions to the smallest eigenvalues of G,
-    W_max = U V^T        takes them to the largest.
-
-*Rank k* takes only the leading k data directions there and leaves D - k directions exactly in place
-(`orthogonal.least_move`). The network learns z = W x; samples return by x = W^T z.
+On disk it is one safetensors file: the matrix with a header under one checksum.
 """
 
+import math
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ..errors import ArtefactError, InputError
 from ..geometry import Geometry
-from ..randomness import Random, as_seed, stream
-from ..storage.files import checksum
-from .moments import Moment, Samples, second_moment
-from .orthogonal import EQUAL, least_move, random_orthogonal, repeats, settle
+from ..inspection.zero_outputs import is_named
+from ..networks import ScoreFamily
+from ..storage.files import checksum, writing
+from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+
+FILE = "rotation.safetensors"
+FORMAT, UNSEALED = "sads.rotation/2", "sads.rotation/1"
+LONGER = 1e-3  # by how much a row of a rotation may miss the length of one
 
 Kind = Literal["min", "max", "random", "identity"]
 
 
-class Origin(BaseModel):
+class Origin(BaseModel, frozen=True, extra="forbid"):
     """Where a rotation comes from.
 
     Attributes:
@@ -38,15 +37,14 @@ class Origin(BaseModel):
         seed: of a random rotation.
         data: name of the data.
         network: whose geometry it was made for; None for `random` and `identity`.
-        fingerprint: of that network.
+        fingerprint: of the family of that network, as in the plan of the geometry.
+        redrawn: layers that were redrawn for the geometry.
         geometry: checksum of the geometry.
         alpha: alpha of the rotated data, where a geometry is known.
         alpha_before: alpha of the data as it is.
         repeated: directions of G and of the data whose eigenvalues repeat, so that another choice
             would have been as good.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind
     shape: tuple[int, ...]
@@ -55,10 +53,15 @@ class Origin(BaseModel):
     data: str | None = None
     network: str | None = None
     fingerprint: str | None = None
+    redrawn: tuple[str, ...] = ()
     geometry: str | None = None
     alpha: float | None = None
     alpha_before: float | None = None
     repeated: tuple[int, int] = (0, 0)
+
+    def suits(self, family: ScoreFamily) -> bool:
+        """Whether it was made with a geometry of this family, or with none."""
+        return self.fingerprint is None or is_named(family, self.fingerprint, self.redrawn)
 
 
 class Rotation(nn.Module):
@@ -67,6 +70,13 @@ class Rotation(nn.Module):
     Args:
         matrix: W, orthogonal (D, D).
         origin: where it comes from.
+
+    >>> import sads, torch
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> rotation = sads.rotate(geometry, "digits,size=4", "random")
+    >>> x = torch.ones(2, 1, 4, 4)
+    >>> torch.allclose(rotation.inverse(rotation(x)), x, atol=1e-5)
+    True
     """
 
     matrix: Float[Tensor, "D D"]
@@ -76,19 +86,9 @@ class Rotation(nn.Module):
         self.register_buffer("matrix", matrix)
         self.origin = origin
 
-    @classmethod
-    def minimise(cls, geometry: Geometry, data: Samples, *, rank: int | None = None) -> "Rotation":
-        """W_min of theorem 2: the data's leading directions where G is smallest."""
-        return make_rotation("min", geometry=geometry, data=data, rank=rank)
-
-    @classmethod
-    def maximise(cls, geometry: Geometry, data: Samples, *, rank: int | None = None) -> "Rotation":
-        """W_max of theorem 2: the data's leading directions where G is largest."""
-        return make_rotation("max", geometry=geometry, data=data, rank=rank)
-
     def made_for(self, geometry: Geometry) -> bool:
         """Whether it was made with this very geometry, or with none."""
-        return self.origin.geometry in (None, _identity(geometry)["geometry"])
+        return self.origin.geometry in (None, geometry_digest(geometry))
 
     @property
     def alpha(self) -> float | None:
@@ -116,6 +116,11 @@ class Rotation(nn.Module):
         """A short name for the matrix."""
         return checksum({"matrix": self.matrix.detach().cpu().contiguous().numpy()})[:16]
 
+    def save(self, directory: str | Path) -> None:
+        """Write `rotation.safetensors` into a directory, atomically."""
+        with writing(Path(directory)):
+            write_rotation(Path(directory), self)
+
     def _multiply(self, x: Tensor, matrix: Tensor) -> Tensor:
         if tuple(x.shape[1:]) != self.origin.shape:
             raise InputError(
@@ -124,125 +129,52 @@ class Rotation(nn.Module):
         return (x.flatten(1) @ matrix.to(x)).reshape(x.shape)
 
 
-def make_rotation(
-    kind: str,
-    *,
-    shape: tuple[int, ...] | None = None,
-    geometry: Geometry | None = None,
-    data: Samples | None = None,
-    rank: int | None = None,
-    seed: Random = 0,
-) -> Rotation:
-    """A rotation of a kind.
+def geometry_digest(geometry: Geometry) -> str:
+    """A short name for an estimate, which tells it from others of the same network."""
+    return checksum({"factor": np.ascontiguousarray(geometry.factor)})[:16]
 
-    Args:
-        kind: `min` and `max` need a geometry and data, `random` of some rank needs data.
-        shape: shape of one sample, where no geometry tells it.
-        geometry: whose alignment is changed.
-        data: whose leading directions are placed.
-        rank: how many of them; all unless given.
-        seed: of a random rotation, or a generator that gives one.
+
+def write_rotation(directory: Path, rotation: Rotation) -> None:
+    """Write into a directory that this process already holds (`storage.writing`)."""
+    tensors = {"matrix": rotation.matrix.detach().cpu().contiguous()}
+    # Trials know a rotation by this text: it says of redrawn layers only where there are some.
+    aside = None if rotation.origin.redrawn else {"redrawn"}
+    header = {"origin": rotation.origin.model_dump_json(exclude=aside)}
+    write_sealed(directory / FILE, FORMAT, header, tensors, framework="pt")
+
+
+def load_rotation(directory: str | Path) -> Rotation:
+    """Load a rotation that `sads rotate` or `Rotation.save` wrote.
+
+    Raises:
+        ArtefactError: if there is none, or it is truncated, foreign or corrupt.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     sads.rotate(geometry, "digits,size=4", "min").save(directory)
+    ...     sads.load_rotation(directory).origin.kind
+    'min'
     """
-    seed = as_seed(seed)
-    size = _size(kind, shape, geometry, data, rank)
-    shape = geometry.shape if geometry is not None else tuple(shape or ())
-    moment = None if data is None else second_moment(data, shape)
-    if kind == "identity":
-        matrix, repeated = np.eye(size), (0, 0)
-    elif kind == "random" and rank is None:
-        matrix, repeated = random_orthogonal(size, size, stream(seed, "a whole rotation")), (0, 0)
-    else:
-        matrix, repeated = _placed(kind, geometry, moment, rank or size, seed)
-    alpha = before = None
-    if geometry is not None and moment is not None:
-        alpha = _rotated_alpha(geometry, moment, matrix)
-        before = float(np.vdot(geometry.factor, moment.reduced(geometry.structure)))
-    origin = Origin(
-        kind=kind,  # pyright: ignore[reportArgumentType] - checked
-        shape=shape,
-        rank=rank,
-        seed=seed if kind == "random" else None,
-        data=None if moment is None else moment.name,
-        alpha=alpha,
-        alpha_before=before,
-        repeated=repeated,
-        **(_identity(geometry) if geometry is not None and kind in ("min", "max") else {}),
-    )
-    return Rotation(torch.from_numpy(matrix.astype(np.float32)), origin)
+    path = Path(directory) / FILE
+    if not path.is_file():
+        raise ArtefactError(f"no rotation in {directory}: expected {FILE} (sads rotate makes one)")
+    stored = read_sealed(path, FORMAT, unsealed=UNSEALED, framework="pt")
+    with sensible(path):
+        origin = Origin.model_validate(parse_json(stored.metadata["origin"]))
+        matrix = stored.tensors["matrix"]
+        _check(origin, matrix)
+    return Rotation(matrix, origin)
 
 
-def _size(
-    kind: str,
-    shape: tuple[int, ...] | None,
-    geometry: Geometry | None,
-    data: Samples | None,
-    rank: int | None,
-) -> int:
-    """D, after all checks that need no work."""
-    if kind not in ("min", "max", "random", "identity"):
-        raise InputError(f"unknown rotation {kind!r}: expected min, max, random or identity")
-    if kind in ("min", "max") and (geometry is None or data is None):
-        raise InputError(f"the rotation {kind!r} needs a geometry and data: name both")
-    if kind == "identity" and rank is not None:
-        raise InputError("the identity moves nothing: it takes no rank")
-    if kind == "random" and rank is not None and data is None:
-        raise InputError("a random rotation of some rank needs the data whose directions it moves")
-    if geometry is None and shape is None:
-        raise InputError("a rotation needs the shape of one sample, or a geometry")
-    size = int(np.prod(geometry.shape if geometry is not None else shape or ()))
-    if rank is not None and not 1 <= rank <= size:
-        raise InputError(f"the rank is between 1 and {size}, the number of dimensions, got {rank}")
-    return size
-
-
-def _placed(
-    kind: str, geometry: Geometry | None, moment: Moment | None, rank: int, seed: int
-) -> tuple[Float[np.ndarray, "D D"], tuple[int, int]]:
-    """W that places the leading `rank` data directions, and how many directions repeat."""
-    if moment is None:  # checked before
-        raise InputError("data is needed")
-    sigmas, origin = moment.leading(rank)
-    origin = settle(sigmas, origin)
-    shared = _repeated(sigmas)
-    if kind == "random" or geometry is None:
-        generator = stream(seed, "a rotation of some rank")
-        return least_move(origin, random_orthogonal(len(origin), rank, generator)), (0, shared)
-    values, target = _target(geometry, rank, smallest=kind == "min")
-    # Of sampled eigenvalues only the copies of a structure repeat.
-    exact = geometry.exact or geometry.structure.copies > 1
-    return least_move(origin, target), (_repeated(values) if exact else 0, shared)
-
-
-def _target(
-    geometry: Geometry, rank: int, *, smallest: bool
-) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "D k"]]:
-    """Eigenvalues and eigenvectors of the whole G from one end of its spectrum, the end first."""
-    spectrum, structure = geometry.spectrum(), geometry.structure
-    values, vectors = spectrum.factor_values, spectrum.factor_vectors
-    if geometry.exact:
-        vectors = settle(values, vectors)
-    rows = -(-rank // structure.copies)
-    chosen = slice(None, -rows - 1, -1) if smallest else slice(rows)
-    whole = structure.embed(np.ascontiguousarray(vectors[:, chosen]))
-    return np.repeat(values[chosen], structure.copies)[:rank], whole[:, :rank]
-
-
-def _repeated(values: Float[np.ndarray, " k"]) -> int:
-    """How many eigenvalues of a list have an equal one beside them."""
-    ordered = np.sort(values)[::-1]
-    runs = repeats(ordered, max(float(ordered[0]), EQUAL))
-    return sum(run.stop - run.start for run in runs if run.stop - run.start > 1)
-
-
-def _rotated_alpha(geometry: Geometry, moment: Moment, matrix: Float[np.ndarray, "D D"]) -> float:
-    """tr(G W C W^T) (equation 6)."""
-    return float(np.vdot(geometry.matvec(matrix.T).T, matrix @ moment.matrix))
-
-
-def _identity(geometry: Geometry) -> dict[str, str]:
-    """What tells a geometry from others."""
-    return {
-        "network": geometry.plan.network,
-        "fingerprint": geometry.plan.fingerprint,
-        "geometry": checksum({"factor": np.ascontiguousarray(geometry.factor)})[:16],
-    }
+def _check(origin: Origin, matrix: Tensor) -> None:
+    size = check_shape(origin.shape)
+    floating = matrix.dtype in (torch.float32, torch.float64)
+    expect(matrix.shape == (size, size) and floating, f"a matrix of {size} x {size} floats")
+    lengths = matrix.double().norm(dim=1)
+    expect(bool(((lengths - 1).abs() <= LONGER).all()), "an orthogonal matrix")
+    expect(origin.rank is None or 1 <= origin.rank <= size, f"a rank of 1 to {size}")
+    expect(origin.seed is None or origin.seed >= 0, "a seed from 0 on")
+    expect(min(origin.repeated) >= 0, "numbers of repeated directions from 0 on")
+    for alpha in (origin.alpha, origin.alpha_before):
+        expect(alpha is None or math.isfinite(alpha), "a finite alpha")

@@ -1,16 +1,28 @@
 """A rotation for scikit-learn pipelines."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..geometry import Geometry
-from .rotation import Rotation, make_rotation
+from .making import make_rotation
+from .rotation import Rotation
+
+if TYPE_CHECKING:  # scikit-learn has no types
+
+    class _Transformer:
+        def fit_transform(self, X: np.ndarray, y: object = None) -> np.ndarray: ...  # noqa: N803
+else:
+    from sklearn.base import BaseEstimator, TransformerMixin
+
+    class _Transformer(TransformerMixin, BaseEstimator):
+        """What scikit-learn wants of a step of its pipelines."""
 
 
-class RotationTransformer(TransformerMixin, BaseEstimator):
+class RotationTransformer(_Transformer):
     """Learns a rotation of flattened samples with respect to a geometry.
 
     Args:
@@ -18,6 +30,12 @@ class RotationTransformer(TransformerMixin, BaseEstimator):
         kind: `min`, `max`, `random` or `identity`.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation.
+
+    >>> import numpy as np, sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> samples = np.random.default_rng(0).standard_normal((50, 16))
+    >>> sads.RotationTransformer(geometry).fit_transform(samples).shape
+    (50, 16)
     """
 
     rotation_: Rotation

@@ -10,27 +10,31 @@ from importlib.metadata import version
 from cyclopts import App
 
 from ..errors import InputError
-from .align import align
-from .compare import compare
-from .data import data
-from .directions import directions
-from .distance import distance
-from .doctor import doctor
 from .failures import explained
-from .figure import figure
-from .geometry import geometry
-from .rank import rank
-from .report import report
-from .results import results
-from .risk import risk
-from .rotate import rotate
-from .sample import sample
-from .sweep import sweep
 from .terminal import print_anywhere
-from .train import train
-from .watch import watch
 
-app = App(
+COMMANDS = [
+    "geometry",
+    "directions",
+    "compare",
+    "data",
+    "align",
+    "rotate",
+    "doctor",
+    "rank",
+    "train",
+    "sample",
+    "distance",
+    "forecast",
+    "risk",
+    "sweep",
+    "results",
+    "report",
+    "watch",
+    "figure",
+]
+
+app: App = App(
     name="sads",
     help="Which data directions will a score network model well? The answer before training.",
     version=lambda: version("sads"),
@@ -38,23 +42,8 @@ app = App(
     suppress_keyboard_interrupt=False,  # `main` says what an interruption means
     help_epilogue="`--debug` shows the traceback of an error. Example: `sads geometry iddpm-16`",
 )
-app.command(geometry)
-app.command(directions)
-app.command(compare)
-app.command(data)
-app.command(align)
-app.command(rotate)
-app.command(doctor)
-app.command(rank)
-app.command(train)
-app.command(sample)
-app.command(distance)
-app.command(risk)
-app.command(sweep)
-app.command(results)
-app.command(report)
-app.command(watch)
-app.command(figure)
+for _name in COMMANDS:
+    app.command(f"{__name__}.{_name}:{_name}")  # imported when it is asked for
 
 
 def main() -> None:
@@ -84,7 +73,7 @@ def main() -> None:
 
 
 def _refuse_empty(tokens: list[str]) -> None:
-    """No option and no argument has a meaning for the empty text; as a path it would be `.`."""
+    """Refuse empty options and arguments; an empty path would mean the current directory."""
     for before, word in zip(["", *tokens], tokens, strict=False):
         option, equals, value = word.partition("=")
         if equals and not value and option.startswith("--"):

@@ -2,9 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from .options import Flag
 
 
 def align(
@@ -12,8 +11,8 @@ def align(
     *,
     data: str,
     png: Path | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Say how a dataset lies in a network's geometry.
 
@@ -23,24 +22,24 @@ def align(
 
     Args:
         directory: where `sads geometry --out` saved the geometry.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         png: write a picture of the energy profile to this file.
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..alignment.summary import sentences, summary
+    from ..presentation.alignment import sentences, summary
     from ..storage.files import refuse_existing
     from .progress import waiting
 
     if png is not None:
         refuse_existing(png, force=force)
     with waiting(f"aligning {data}"):
-        found = api.align(directory, data)
-        said = sentences(found)
+        alignment = api.align(directory, data)
+        lines = sentences(alignment)
     if png is not None:
         from ..presentation.plots.alignment import draw_alignment
         from ..presentation.plots.directions import save_figure
 
-        save_figure(draw_alignment(found), png)
-    print(jsonlib.dumps(summary(found)) if json else "\n".join(said))
+        save_figure(draw_alignment(alignment), png)
+    print(jsonlib.dumps(summary(alignment)) if json else "\n".join(lines))

@@ -4,9 +4,8 @@ import json as jsonlib
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from .options import Flag
 
 
 def compare(
@@ -14,8 +13,8 @@ def compare(
     second: Path,
     *,
     level: float = 0.01,
-    ignore_scale: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    ignore_scale: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Tell whether two geometries differ, in which bands and by how much.
 
@@ -24,26 +23,26 @@ def compare(
     Example: `sads compare runs/iddpm-16 runs/iddpm-16-area`
 
     Args:
-        first: where `sads geometry --out` saved the one.
-        second: and the other; ratios are its values over the first's.
-        level: equal geometries are told apart in this share of cases.
-        ignore_scale: a common factor of all eigenvalues, which changes no directions, is no
-            difference.
+        first: where `sads geometry --out` saved the first geometry.
+        second: where it saved the second; ratios are the second's values over the first's.
+        level: of equal geometries, this share is called different by chance.
+        ignore_scale: do not count a common factor of all eigenvalues as a difference: it changes
+            no directions.
         json: print the result as one JSON object.
     """
     from .. import comparison
-    from ..comparison.words import comparison_sentences
     from ..geometry import load_geometry
-    from ..geometry.planned import provenance, taken_as
+    from ..presentation.comparison import comparison_sentences
+    from ..presentation.geometry import provenance, taken_as
     from .progress import waiting
 
     a, b = load_geometry(first), load_geometry(second)
     with waiting("comparing fold by fold"):
-        found = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
+        result = comparison.compare(a, b, level=level, ignore_scale=ignore_scale)
     if json:
         taken = [provenance(geometry.plan)["assumptions"] for geometry in (a, b)]
-        print(jsonlib.dumps(asdict(found) | {"assumptions": taken}))
+        print(jsonlib.dumps(asdict(result) | {"assumptions": taken}))
     else:
         taken = dict.fromkeys([*taken_as(a.plan), *taken_as(b.plan)])  # mostly the same
-        print("\n".join([*taken, *comparison_sentences(found)]))
-    sys.exit(int(found.different))
+        print("\n".join([*taken, *comparison_sentences(result)]))
+    sys.exit(int(result.different))

@@ -2,9 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from .options import Flag
 
 
 def data(
@@ -12,8 +11,8 @@ def data(
     *,
     shape: str | None = None,
     png: Path | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Summarise a dataset and draw a contact sheet.
 
@@ -31,21 +30,22 @@ def data(
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
-    from ..data.summary import sentences, summary
-    from ..specs import parse_dataset, parse_shape
+    from ..presentation.data import sentences, summary
+    from ..specs import parse_shape
+    from ..specs.sources import as_dataset
     from ..storage.files import refuse_existing
 
     if png is not None:
         refuse_existing(png, force=force)
-    found = parse_dataset(data, shape=None if shape is None else parse_shape(shape))
+    dataset = as_dataset(data, shape=None if shape is None else parse_shape(shape))
     if png is not None:
         from ..presentation.plots.contact_sheet import draw_contact_sheet
         from ..presentation.plots.directions import save_figure
 
-        save_figure(draw_contact_sheet(found), png)
+        save_figure(draw_contact_sheet(dataset), png)
     if json:
-        print(jsonlib.dumps(summary(found)))
+        print(jsonlib.dumps(summary(dataset)))
         return
-    print("\n".join(sentences(found)))
+    print("\n".join(sentences(dataset)))
     if png is not None:
         print(f"Drawn in {png}.")

@@ -2,17 +2,16 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from .options import Flag
 
 
 def directions(
     directory: Path,
     *,
     png: Path | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Show the directions of a stored geometry.
 
@@ -24,20 +23,21 @@ def directions(
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
-    from ..geometry import load_geometry
-    from ..geometry.summary import sentences, summary, title
+    from ..geometry import keep_spectrum, load_geometry
+    from ..presentation.geometry import sentences, summary, title
     from ..storage.files import refuse_existing
     from .progress import waiting
 
     if png is not None:
         refuse_existing(png, force=force)
     with waiting(f"computing the spectrum of {directory}"):
-        found = load_geometry(directory)
+        geometry = load_geometry(directory)
+        keep_spectrum(geometry, directory)
         if png is not None:
             from ..presentation.plots.directions import draw_directions, save_figure
 
-            save_figure(draw_directions(found.spectrum(), title(found)), png)
-        said = jsonlib.dumps(summary(found)) if json else "\n".join(sentences(found))
-    print(said)
+            save_figure(draw_directions(geometry.spectrum(), title(geometry)), png)
+        text = jsonlib.dumps(summary(geometry)) if json else "\n".join(sentences(geometry))
+    print(text)
     if png is not None and not json:
         print(f"Drawn in {png}.")

@@ -2,11 +2,8 @@
 
 import json as jsonlib
 from dataclasses import asdict
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def doctor(
@@ -15,7 +12,7 @@ def doctor(
     shape: str | None = None,
     networks: int | None = None,
     seed: Seed = 0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Say what is wrong with an architecture, before anyone trains it.
 
@@ -30,9 +27,9 @@ def doctor(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..doctor.words import sentences
+    from ..presentation.doctor import sentences
     from .progress import waiting
 
     with waiting(f"examining {network}") as tell:
-        found = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
-    print(jsonlib.dumps(asdict(found)) if json else "\n".join(sentences(found)))
+        diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
+    print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis)))

@@ -10,6 +10,7 @@ All are one line on standard error. 70 is EX_SOFTWARE of sysexits.h: `sads compa
 give 1 a meaning of their own.
 """
 
+import re
 import traceback
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from ..errors import SadsError
 
 USAGE, DEFECT = 2, 70
 LONGEST = 600  # characters of a message: inputs of thousands of digits are cut in the middle
+
+_KEYWORD = re.compile(r"\b(estimator|force|zero_output)=(?:'(\w+)'|True)")
 
 # torch has no type of its own for these; each is part of a RuntimeError's message.
 _NO_MEMORY = (
@@ -34,7 +37,7 @@ _NO_MEMORY = (
 def explained(error: Exception) -> tuple[str, int]:
     """The line that says what happened, and the exit code."""
     if isinstance(error, (SadsError, CycloptsError, OSError)):
-        return f"sads: error: {one_line(error)}", USAGE
+        return f"sads: error: {in_options(one_line(error))}", USAGE
     if lacks_memory(error):
         what = "there is not enough memory for this: choose a smaller shape, network or number"
         return f"sads: error: {what} ({one_line(error)})", USAGE
@@ -51,8 +54,28 @@ def explained(error: Exception) -> tuple[str, int]:
 def one_line(error: BaseException) -> str:
     """The message of an error without line breaks, cut in the middle if it is very long."""
     text = " ".join(str(error).split()) or type(error).__name__
+    # What the library calls shape='1x16x16' is an option here.
+    text = re.sub(r"\b([a-z_]+)='([^']*)'", _as_option, text)
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
+
+
+def _as_option(keyword: re.Match[str]) -> str:
+    name = "from" if keyword[1] == "seed_from" else keyword[1].replace("_", "-")
+    return f"--{name} {keyword[2]}"
+
+
+def in_options(text: str) -> str:
+    """A message about Python's keywords, said as options of the command line.
+
+    >>> in_options("redraw with zero_output='last', or replace it with force=True")
+    'redraw with --zero-output last, or replace it with --force'
+    """
+
+    def option(keyword: re.Match[str]) -> str:
+        return f"--{keyword[1].replace('_', '-')} {keyword[2] or ''}".rstrip()
+
+    return _KEYWORD.sub(option, text)
 
 
 def lacks_memory(error: BaseException) -> bool:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .options import Flag
+
 
 def figure(
     name: str,
@@ -19,8 +21,8 @@ def figure(
     faces: str | None = None,
     cifar: str | None = None,
     seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
-    retry_failed: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    retry_failed: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Make a figure of the paper, and say whether its claim holds.
 
@@ -34,8 +36,8 @@ def figure(
         scale: `smoke` (a minute), `laptop` (minutes to hours) or `paper` (the paper's sizes).
         out: directory for the files, and for unfinished work.
         engine: where trials run: `local`, `dask` or `dask:ADDRESS`.
-        workers: trials at once.
-        only: parts of the figure, with commas: its networks, bases or datasets.
+        workers: how many trials run at once.
+        only: parts of the figure, separated by commas: its networks, bases or datasets.
         mnist: directory of the MNIST files.
         faces: pictures of faces, for example `folder:DIR,size=56,grey,crop`.
         cifar: CIFAR-10, for example `npz:FILE:images,scale`.
@@ -53,13 +55,13 @@ def figure(
     given = {"mnist": mnist and f"mnist:{mnist}", "faces": faces, "cifar": cifar}
     sources = {key: value for key, value in given.items() if value}
     parts = tuple(only.split(",")) if only else ()
-    found = []
+    verdicts = []
     with status(f"figure {name}") as say:
         request = Request(scale, out, engine, workers, parts, sources, seed_from, retry_failed, say)
         for made in make_figures(name, request):
-            found.append(made.verdict.summary())
+            verdicts.append(made.verdict.summary())
             if not json:
                 lines = made.verdict.sentences()
                 print("\n".join([f"Figure {made.key}: {made.files[1]}", *lines]), flush=True)
     if json:
-        print(jsonlib.dumps({"figures": found}))
+        print(jsonlib.dumps({"figures": verdicts}))

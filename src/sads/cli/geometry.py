@@ -3,11 +3,9 @@
 import json as jsonlib
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def geometry(
@@ -17,15 +15,16 @@ def geometry(
     networks: int | None = None,
     tolerance: float | None = None,
     probe: str = "zero",
-    estimator: Literal["integrated", "naive"] = "integrated",
+    of: Literal["outputs", "tangent"] = "outputs",
+    estimator: Literal["integrated", "naive"] | None = None,
     weighting: Literal["score", "noise"] = "score",
     timesteps: str | None = None,
     seed: Seed = 0,
     out: Path | None = None,
     device: str = "cpu",
     zero_output: Literal["explain", "last", "all"] = "explain",
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Estimate which directions an untrained architecture will model well.
 
@@ -37,9 +36,11 @@ def geometry(
             `,prediction=v` or `x0` if they do not predict noise.
         shape: shape of one sample, CxHxW; presets have their own.
         networks: stop after so many networks.
-        tolerance: stop at this whitened error; 0.02 unless networks are given.
+        tolerance: stop at this whitened error; 0.02 (of tangents 0.05) unless networks are given.
         probe: where to look: `zero`, `gaussian:STD`, `point:FILE.npy` or `forward:DATA`.
-        estimator: `integrated` is thousands of times cheaper than `naive`, the paper's.
+        of: `outputs` for the paper's geometry, `tangent` for the tangent kernel E[J J^T].
+        estimator: of outputs: `integrated` (default) is thousands of times cheaper than `naive`,
+            the paper's.
         weighting: `score` as in the paper, `noise` to count every timestep alike.
         timesteps: only timesteps A to B-1, as `A:B`; 0 is the least noisy.
         seed: of all random draws.
@@ -51,34 +52,34 @@ def geometry(
             and with how much memory, and estimate nothing.
         json: print the result as one JSON object.
     """
-    from .. import api
-    from ..geometry.planned import planned_sentences, planned_summary
-    from ..geometry.summary import sentences, summary
+    from ..geometry import Options, estimate_geometry, planned_geometry
+    from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..specs import parse_timesteps
+    from ..specs.sources import as_family, as_probe
     from .progress import networks_bar
 
-    options = {
-        "shape": shape,
-        "probe": probe,
-        "networks": networks,
-        "tolerance": tolerance,
-        "estimator": estimator,
-        "weighting": weighting,
-        "timesteps": None if timesteps is None else parse_timesteps(timesteps),
-        "seed": seed,
-        "device": device,
-        "zero_output": zero_output,
-    }
-    if dry_run:
-        with networks_bar(network):
-            plan = api.planned_geometry(network, **options)
-        print(jsonlib.dumps(planned_summary(plan)) if json else "\n".join(planned_sentences(plan)))
-        return
     with networks_bar(network) as report:
-        found = api.estimate_geometry(network, **options, out=out, on_progress=report)
-    if json:
-        print(jsonlib.dumps(summary(found)))
-        return
-    print("\n".join(sentences(found)))
-    if out is not None:
+        family = as_family(network, shape=shape)
+        options = Options(
+            probe=as_probe(probe, shape=family.shape),
+            networks=networks,
+            tolerance=tolerance,
+            of=of,
+            estimator=estimator,
+            weighting=weighting,
+            timesteps=None if timesteps is None else parse_timesteps(timesteps),
+            seed=seed,
+            device=device,
+            zero_output=zero_output,
+            out=out,
+            on_progress=report,
+        )
+        if dry_run:
+            plan = planned_geometry(family, **options)
+            said = plan_summary(plan) if json else plan_sentences(plan)
+        else:
+            estimate = estimate_geometry(family, **options)
+            said = summary(estimate) if json else sentences(estimate)
+    print(jsonlib.dumps(said) if json else "\n".join(said))
+    if out is not None and not (json or dry_run):
         print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

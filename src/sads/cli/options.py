@@ -12,3 +12,4 @@ def _check(type_: Any, value: int) -> None:
 
 
 Seed = Annotated[int, Parameter(validator=_check)]
+Flag = Annotated[bool, Parameter(negative="")]  # without a --no- twin

@@ -39,7 +39,7 @@ def lines(describe: Callable[[], str]) -> Iterator[None]:
 
 @dataclass
 class Count:
-    """How far something is that goes in steps, in words.
+    """How far work in steps has come, in words.
 
     Attributes:
         title: what runs.
@@ -70,7 +70,7 @@ class Count:
         return max(0.0, pace * (self.total - self.done))
 
     def __str__(self) -> str:
-        from ..sweep.summary import span
+        from ..presentation.numbers import span
 
         of = "" if self.total is None else f" of {self.total:,}"
         parts = [f"{self.title}: {self.done:,}{of} {self.unit}", self.note]
@@ -90,6 +90,6 @@ class Stage:
         self.text = text
 
     def __str__(self) -> str:
-        from ..sweep.summary import span
+        from ..presentation.numbers import span
 
         return f"{self.text}, {span(time.monotonic() - self.started)} so far"

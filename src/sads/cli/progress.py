@@ -17,7 +17,7 @@ Update = Callable[[str, int, int | None, str], None]
 
 
 def _quiet() -> redirect_stdout[TextIO]:
-    """What networks print is not our result."""
+    """Send what networks print to standard error: standard output is for our result."""
     return redirect_stdout(sys.stderr)
 
 
@@ -70,9 +70,20 @@ def families_bar(title: str = "") -> "Iterator[Callable[[str, Progress], None]]"
 
 @contextmanager
 def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
-    """The same for one family."""
+    """A bar as `families_bar`'s, for one family."""
     with families_bar(title) as report:
         yield lambda progress: report(title, progress)
+
+
+@contextmanager
+def forecast_bar(title: str, networks: int | None) -> Iterator[Callable[[int, float], None]]:
+    """A bar with networks and the error of the order, fed by the yielded function."""
+    with _bar(title, "networks") as update:
+
+        def report(done: int, ratio: float) -> None:
+            update(title, done, networks, f"error over spread {ratio:.2f}")
+
+        yield report
 
 
 @contextmanager
@@ -95,7 +106,7 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def status(title: str) -> Iterator[Callable[[str], None]]:
-    """The same where results are printed in between."""
+    """A sign of life like `waiting`, for commands that print results in between."""
     from rich.console import Console
     from rich.text import Text  # names are not markup
 
@@ -132,7 +143,7 @@ def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
 
 def _cells(progress: "SweepProgress") -> tuple[str, str, str, str]:
     """Done, running, failed and time left."""
-    from ..sweep.summary import span
+    from ..presentation.numbers import span
 
     counts, left = progress.counts, progress.seconds_left
     failed = counts["failed"] + counts["quarantined"]
@@ -150,7 +161,7 @@ def _table(title: str, progress: "SweepProgress") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    found = Table("done", "running", "failed", "time left", title=Text(title), title_justify="left")
-    found.add_row(*_cells(progress))
-    found.caption = Text("\n".join(progress.running[:8]))
-    return found
+    table = Table("done", "running", "failed", "time left", title=Text(title), title_justify="left")
+    table.add_row(*_cells(progress))
+    table.caption = Text("\n".join(progress.running[:8]))
+    return table

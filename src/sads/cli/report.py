@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .options import Flag
+
 
 def report(
     *directories: Path,
@@ -14,9 +16,9 @@ def report(
     data: str | None = None,
     sweep: Path | None = None,
     training: Annotated[list[Path] | None, Parameter(negative="")] = None,
-    doctor: Annotated[bool, Parameter(negative="")] = False,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    doctor: Flag = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Write everything known about some geometries into one HTML file.
 
@@ -27,21 +29,22 @@ def report(
 
     Args:
         directories: where `sads geometry --out` saved them; all of one shape.
-        out: the file.
-        data: in the data grammar, to see where it lies; its training split by default.
+        out: the file to write.
+        data: to see where it lies: the data, as `sads data --help` describes it; its training
+            split by default.
         sweep: directory of a sweep, for measured distances and samples under rotations.
         training: directory of a training, to show samples of; may be repeated.
         doctor: examine the networks too; takes about a minute for each.
         force: replace an existing file.
         json: print the result as one JSON object.
     """
-    from ..networks.adapters import sentences_of
+    from ..presentation import assumptions
     from ..report.build import build_report, check_output, write_report
     from .progress import waiting
 
     check_output(out, force=force)
     with waiting("reading geometries") as tell:
-        found = build_report(
+        built = build_report(
             directories,
             data=data,
             sweep=sweep,
@@ -49,11 +52,11 @@ def report(
             doctor=doctor,
             on_stage=tell,
         )
-        write_report(found, out, force=force)
+        write_report(built, out, force=force)
     if json:
-        taken = {n: None if one is None else asdict(one) for n, one in found.assumptions.items()}
-        written = {"out": str(out), "bytes": out.stat().st_size, "sentences": found.sentences}
+        taken = {n: None if one is None else asdict(one) for n, one in built.assumptions.items()}
+        written = {"out": str(out), "bytes": out.stat().st_size, "sentences": built.sentences}
         print(jsonlib.dumps(written | {"assumptions": taken}))
         return
-    said = [*sentences_of(list(found.assumptions.items())), *found.sentences]
-    print("\n".join([*said, f"Written to {out.resolve()}. Open it in a browser."]))
+    lines = [*assumptions.sentences(list(built.assumptions.items())), *built.sentences]
+    print("\n".join([*lines, f"Written to {out.resolve()}. Open it in a browser."]))

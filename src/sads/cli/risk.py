@@ -2,11 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def risk(
@@ -17,12 +14,14 @@ def risk(
     directions: str | None = None,
     weights: Path | None = None,
     shape: str | None = None,
-    exact: Annotated[bool, Parameter(negative="")] = False,
+    exact: Flag = False,
+    timestep_law: str = "uniform",
+    loss_weights: str = "uniform",
     tolerance: float = 0.02,
     seed: Seed = 0,
     png: Path | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Measure the error of a trained network along each direction, at each noise level.
 
@@ -34,12 +33,15 @@ def risk(
     Args:
         trained: directory that `sads train` wrote, or a network in the grammar with `--weights`.
         other: a second one; the result is the second minus the first.
-        data: in the data grammar, see `sads data --help`; its held-out split by default.
+        data: the data, as `sads data --help` describes it; its held-out split by default.
         directions: `geometry=DIR`, `dct`, `dct:bands=K`, `means`, `canonical` or `npy:FILE`; 16
             bands of frequency unless given.
         weights: a safetensors file with the parameters of the network, trained elsewhere.
         shape: shape of one sample, CxHxW, for a network in the grammar.
         exact: stop with an error if the optimum of the data is not known.
+        timestep_law: of the total: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
+        loss_weights: of the total, by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or
+            `npy:FILE`.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         png: write a heat map of direction by noise level to this file.
@@ -47,7 +49,7 @@ def risk(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..learning.summary import risk_sentences, risk_summary
+    from ..presentation.risk import risk_sentences, risk_summary
     from ..storage.files import refuse_existing
     from .progress import waiting
 
@@ -62,6 +64,8 @@ def risk(
             weights=weights,
             shape=shape,
             exact=exact,
+            timestep_law=timestep_law,
+            loss_weights=loss_weights,
             tolerance=tolerance,
             seed=seed,
         )
@@ -72,4 +76,6 @@ def risk(
         save_figure(draw_risk(measured, f"{trained} on {data}"), png)
     paired = other is not None
     said = risk_sentences(measured, paired=paired)
+    if (timestep_law, loss_weights) != ("uniform", "uniform"):
+        said.append("All but the nats weigh the timesteps as this loss does.")
     print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(said))

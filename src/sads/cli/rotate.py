@@ -2,11 +2,9 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def rotate(
@@ -17,8 +15,8 @@ def rotate(
     out: Path,
     rank: int | None = None,
     seed: Seed = 0,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Make a rotation of data and save it for training.
 
@@ -28,7 +26,7 @@ def rotate(
 
     Args:
         directory: where `sads geometry --out` saved the geometry.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         kind: which rotation.
         out: directory for the rotation; `sads train --rotation` takes it.
         rank: leading data directions that move; all unless given.
@@ -37,12 +35,12 @@ def rotate(
         json: print the result as one JSON object.
     """
     from .. import api
-    from ..alignment import ROTATION_FILE, save_rotation
-    from ..alignment.summary import rotation_sentences, rotation_summary
+    from ..alignment import ROTATION_FILE
     from ..diffusion import FILE as TRAINING
     from ..errors import InputError
     from ..geometry import load_geometry
-    from ..geometry.planned import provenance, taken_as
+    from ..presentation.alignment import rotation_sentences, rotation_summary
+    from ..presentation.geometry import provenance, taken_as
     from ..storage.files import refuse_existing
     from .progress import waiting
 
@@ -52,14 +50,14 @@ def rotate(
         refuse_existing(out / ROTATION_FILE, force=force)
     with waiting(f"rotating {data}"):
         geometry = load_geometry(directory)
-        found = api.rotate(geometry, data, kind, rank=rank, seed=seed)
-        save_rotation(found, out)
+        rotation = api.rotate(geometry, data, kind, rank=rank, seed=seed)
+        rotation.save(out)
     if json:
         taken = provenance(geometry.plan)["assumptions"]
-        print(jsonlib.dumps(rotation_summary(found) | {"assumptions": taken}))
+        print(jsonlib.dumps(rotation_summary(rotation) | {"assumptions": taken}))
         return
-    print("\n".join([*taken_as(geometry.plan), *rotation_sentences(found)]))
+    print("\n".join([*taken_as(geometry.plan), *rotation_sentences(rotation)]))
     print(
-        f"Saved in {out}. Train with it: sads train {found.origin.network or 'NETWORK'} "
+        f"Saved in {out}. Train with it: sads train {rotation.origin.network or 'NETWORK'} "
         f"--data {data} --rotation {out} --out DIR"
     )

@@ -5,11 +5,8 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 
 def sample(
@@ -21,10 +18,10 @@ def sample(
     eta: float = 1.0,
     seed: Seed = 0,
     chunk: int = 64,
-    compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
+    compile: Flag = False,  # noqa: A002 - torch's name
     device: str = "cpu",
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Draw samples from a trained model into a `.npy` file.
 
@@ -46,6 +43,7 @@ def sample(
     from .. import api
     from ..devices import keep_freed_memory
     from ..diffusion import read_training, write_samples
+    from ..presentation.assumptions import sentence
     from ..storage.files import refuse_existing
     from .progress import steps_bar
 
@@ -60,10 +58,9 @@ def sample(
     keep_freed_memory()
     started = time.perf_counter()
     with steps_bar(str(directory)) as report:
-        family, member = api.load_trained(directory)
-        assumptions = family.assumptions(member)
-        chunks = api.sample(
-            directory,
+        trained = api.load_trained(directory)
+        chunks = api.sample_chunks(
+            trained,
             count,
             compile=compile,
             device=device,
@@ -76,12 +73,12 @@ def sample(
         write_samples(out, chunks, header.shape, count)
     seconds = time.perf_counter() - started
     if json:
-        found = {"file": str(out), "count": count, "seconds": seconds}
-        found |= {"assumptions": asdict(assumptions)}
-        found |= {"unfinished": header.unfinished, "iterations": header.step}
-        print(jsonlib.dumps(found | {"of": header.settings.iterations}))
+        result = {"file": str(out), "count": count, "seconds": seconds}
+        result |= {"assumptions": asdict(trained.assumptions)}
+        result |= {"unfinished": header.unfinished, "iterations": header.step}
+        print(jsonlib.dumps(result | {"of": header.settings.iterations}))
         return
-    print(assumptions.sentence())
+    print(sentence(trained.assumptions))
     print(
         f"{count:,} samples in {seconds:.1f} s, saved in {out}.\n"
         f"Look: sads data npy:{out} --png samples.png"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from .options import Flag
+
 if TYPE_CHECKING:
     from ..sweep.describe.plan import Planned
     from ..sweep.execute.calibration import Estimate
@@ -20,10 +22,10 @@ def sweep(
     workers: int | None = None,
     device: str = "cpu",
     retries: int = 3,
-    retry_failed: Annotated[bool, Parameter(negative="")] = False,
+    retry_failed: Flag = False,
     seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Run all trials of a specification that have no result yet.
 
@@ -36,7 +38,8 @@ def sweep(
         specification: a TOML file.
         out: directory of the sweep; it can be left out of a dry run.
         engine: `local`, `dask` (a cluster on this machine) or `dask:ADDRESS` (a scheduler).
-        workers: trials at once; the cores of this machine, or the scheduler's threads.
+        workers: how many trials run at once; by default as many as this machine has cores, or the
+            scheduler threads.
         device: `cpu` or `cuda`; with dask, every trial then asks for one unit of `GPU`.
         retries: further attempts of a trial that fails or kills its worker.
         retry_failed: run failed and quarantined trials again.
@@ -45,10 +48,9 @@ def sweep(
         json: print the result as one JSON object.
     """
     from ..errors import InputError
+    from ..presentation.sweep import sentences, summary
     from ..sweep.execute.run_sweep import dry_run as plan
     from ..sweep.execute.run_sweep import run_sweep
-    from ..sweep.store.database import read_rows
-    from ..sweep.summary import sentences, summary
     from .progress import sweep_table, waiting
 
     if dry_run:
@@ -59,7 +61,7 @@ def sweep(
     if out is None:
         raise InputError("a sweep needs a directory: pass --out DIR")
     with sweep_table(specification.stem) as report:
-        counts = run_sweep(
+        results = run_sweep(
             specification,
             out,
             engine=engine,
@@ -70,22 +72,18 @@ def sweep(
             seed_from=seed_from,
             on_progress=report,
         )
-    _, rows = read_rows(out)
     if json:
-        print(jsonlib.dumps(summary(rows)))
+        print(jsonlib.dumps(summary(results.rows)))
     else:
-        print("\n".join([*sentences(rows), f"See them: sads results {out}"]))
-    if counts.total() > counts["done"]:
+        print("\n".join([*sentences(results.rows), f"See them: sads results {out}"]))
+    if results.statuses.total() > results.statuses["done"]:
         sys.exit(1)
 
 
 def _print_plan(pending: "list[Planned]", cost: "Estimate", json: bool) -> None:
-    from ..sweep.summary import cost_lines, plan_rows
+    from ..presentation.sweep import plan_lines, plan_rows
 
     if json:
-        found = {"trials": plan_rows(pending), "seconds": cost.seconds}
-        print(jsonlib.dumps(found))
-        return
-    for planned in pending:
-        print(f"{planned.id}  {planned.trial}")
-    print("\n".join(cost_lines(cost)))
+        print(jsonlib.dumps({"trials": plan_rows(pending), "seconds": cost.seconds}))
+    else:
+        print("\n".join(plan_lines(pending, cost)))

@@ -3,11 +3,9 @@
 import json as jsonlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from .options import Flag, Seed
 
 if TYPE_CHECKING:
     from ..diffusion import Step
@@ -23,15 +21,15 @@ def train(
     batch_size: int | None = None,
     learning_rate: float | None = None,
     accumulate: int = 1,
-    schedule: Literal["linear", "cosine"] = "linear",
+    schedule: Literal["linear", "cosine"] | None = None,
     rotation: str = "identity",
     geometry: Path | None = None,
     rank: int | None = None,
     seed: Seed = 0,
-    compile: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 - torch's name
-    bfloat16: Annotated[bool, Parameter(negative="")] = False,
+    compile: Flag = False,  # noqa: A002 - torch's name
+    bfloat16: Flag = False,
     device: str = "cpu",
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Train a network by denoising score matching, by the paper's protocol.
 
@@ -39,14 +37,14 @@ def train(
 
     Args:
         network: a preset with optional fields, `FILE.py:factory` or `package.module:factory`.
-        data: in the data grammar, see `sads data --help`; its training split by default.
+        data: the data, as `sads data --help` describes it; its training split by default.
         out: directory for checkpoints and the result; an interrupted run is continued.
         shape: shape of one sample, CxHxW; presets have their own.
-        iterations: updates; table 1's for the preset unless given.
-        batch_size: samples a batch; table 1's unless given.
-        learning_rate: of Adam; table 1's unless given.
-        accumulate: batches an update.
-        schedule: noise schedule.
+        iterations: updates of the parameters; as in the paper's table 1 unless given.
+        batch_size: samples in a batch; as in table 1 unless given.
+        learning_rate: of Adam; as in table 1 unless given.
+        accumulate: batches behind each update.
+        schedule: noise schedule; linear unless the network has its own.
         rotation: of the data: `identity`, `random`, `min` or `max` with `--geometry`, or a
             directory that `sads rotate` wrote; samples return from it by themselves.
         geometry: a stored geometry of the network, for `--rotation min` and `max`.
@@ -59,6 +57,7 @@ def train(
     """
     from .. import api
     from ..devices import keep_freed_memory
+    from ..presentation.assumptions import sentence
     from .progress import steps_bar
 
     keep_freed_memory()
@@ -67,7 +66,7 @@ def train(
         def follow(step: "Step") -> None:
             report(step.number, step.iterations, f"loss {step.loss:.4f}")
 
-        found = api.train(
+        trained = api.train(
             network,
             data,
             shape=shape,
@@ -86,22 +85,22 @@ def train(
             compile=compile,
             bfloat16=bfloat16,
         )
-    tail = found.losses[-max(1, len(found.losses) // 10) :].mean().item()
+    tail = trained.losses[-max(1, len(trained.losses) // 10) :].mean().item()
     if json:
-        summary = found.settings.model_dump() | {
+        summary = trained.settings.model_dump() | {
             "network": network,
-            "assumptions": asdict(found.assumptions),
+            "assumptions": asdict(trained.assumptions),
             "data": data,
             "rotation": rotation,
-            "steps": len(found.losses),
+            "steps": len(trained.losses),
             "loss": tail,
-            "seconds": found.seconds,
+            "seconds": trained.seconds,
         }
         print(jsonlib.dumps(summary))
         return
-    print(found.assumptions.sentence())
+    print(sentence(trained.assumptions))
     print(
-        f"{network} trained on {data}: {len(found.losses):,} steps in {found.seconds:.1f} s, mean "
-        f"loss of the last tenth {tail:.4f}.\nSaved in {out}. Sample it: sads sample {out} --count "
-        "1000 --out samples.npy"
+        f"{network} trained on {data}: {len(trained.losses):,} steps in {trained.seconds:.1f} s, "
+        f"mean loss of the last tenth {tail:.4f}."
     )
+    print(f"Saved in {out}. Sample it: sads sample {out} --count 1000 --out samples.npy")

@@ -4,9 +4,9 @@ import json as jsonlib
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
+from .options import Flag
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,9 +18,9 @@ def watch(
     directory: Path,
     *,
     every: float = 2.0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
-    """Show how a geometry, a training or a sweep stands until it is finished; Ctrl-C ends the look.
+    """Show how far a geometry, a training or a sweep is, until it is finished or you press Ctrl-C.
 
     A folder with several of them is shown with a line for each. The runs themselves are not
     disturbed. Without a terminal, one table is printed.
@@ -40,29 +40,29 @@ def watch(
 
     if not 0 < every < float("inf"):
         raise InputError(f"--every is a positive number of seconds, got {every:g}")
-    found = look(directory)
+    standing = look(directory)
     if json:
-        print(jsonlib.dumps(asdict(found)))
+        print(jsonlib.dumps(asdict(standing)))
         return
     console = Console()
-    if not console.is_terminal or found.finished:
-        console.print(_table(found))
+    if not console.is_terminal or standing.finished:
+        console.print(_table(standing))
         return
     try:
-        with Live(_table(found), console=console, auto_refresh=False) as live:
-            while not found.finished:
+        with Live(_table(standing), console=console, auto_refresh=False) as live:
+            while not standing.finished:
                 time.sleep(every)
-                found = look(directory)
-                live.update(_table(found), refresh=True)
+                standing = look(directory)
+                live.update(_table(standing), refresh=True)
     except KeyboardInterrupt:
         print("The run goes on without being watched.")
 
 
-def _table(found: "Standing") -> "Table":
+def _table(standing: "Standing") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(found.title), title_justify="left", show_header=False)
-    for name, value in found.rows:
+    table = Table(title=Text(standing.title), title_justify="left", show_header=False)
+    for name, value in standing.rows:
         table.add_row(Text(name), Text(value))  # plain text: names are not markup
     return table

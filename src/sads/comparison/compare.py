@@ -29,88 +29,15 @@ from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
 from ..path import Schedule
+from ..statistics.sign_flips import judged, linear, quadratic, u_statistic
 from .log_ratios import LogRatios, flipped, interval
-from .sign_flips import judged, linear, quadratic, u_statistic
+from .values import BandDifference, Comparison
 from .whitened_difference import NOISELESS, WhitenedDifference
 
 ROUNDING = 1e-9  # differences below this fraction of the largest eigenvalue are rounding
 SMALLEST_LEVEL = 4 * 0.5 ** (FOLDS - 1)  # a p-value combines four statistics
 FEW_A_FOLD = 20  # effective networks, below which the noise of a fold is far from symmetric
 PLANNED = ("network", "schedule", "steps", "probe", "estimator", "weighting", "timesteps")
-
-
-@dataclass(frozen=True)
-class BandDifference:
-    """Indices `first` to `last`, inclusive, of the pooled geometry in descending order.
-
-    Attributes:
-        ratio: mean eigenvalue of the second geometry over that of the first; None where either has
-            nothing.
-        relative_ratio: the ratio over the common factor; None likewise.
-        relative_low: lower end of its interval at this level, for all bands together.
-        relative_high: upper end; 1 lies between them unless `ratio_p_value` is at most the level.
-        ratio_p_value: of the ratio being the common factor, corrected for the number of bands and
-            for testing ratio and rotation.
-        rotation: whitened size, for each direction, of what else differs in these directions.
-        rotation_p_value: of there being nothing else, corrected likewise.
-        different: whether the band stands out: either p-value is at or below the level.
-    """
-
-    first: int
-    last: int
-    ratio: float | None
-    ratio_error: float | None
-    ratio_p_value: float
-    rotation: float
-    rotation_error: float
-    rotation_p_value: float
-    different: bool
-    relative_ratio: float | None
-    relative_low: float | None
-    relative_high: float | None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The second geometry against the first.
-
-    Attributes:
-        different: whether they differ at this level; in shape, if the scale is ignored.
-        p_value: of the two being equal.
-        distance: |M^{-1/2} (B - A) M^{-1/2}|_F / sqrt(rank), M = (A + B) / 2, without the part of
-            the noise in its square, 0 where that leaves less.
-        scale: common factor of most directions of the second relative to the first.
-        scale_p_value: of its being one.
-        scale_low: lower end of its interval at this level.
-        scale_high: upper end; 1 lies between them unless the p-value is at most the level.
-        scale_different: whether it is not one.
-        shape_distance: the distance without the mean of the whitened difference.
-        shape_p_value: of the two being equal up to a factor.
-        shape_different: whether they are not.
-        whitened_errors: of the two geometries.
-        bands: what stands out where, beside the common factor.
-        notes: what else a reader must know, in words.
-    """
-
-    different: bool
-    level: float
-    ignore_scale: bool
-    p_value: float
-    distance: float
-    distance_error: float
-    scale: float
-    scale_error: float
-    scale_p_value: float
-    scale_low: float
-    scale_high: float
-    scale_different: bool
-    shape_distance: float
-    shape_distance_error: float
-    shape_p_value: float
-    shape_different: bool
-    whitened_errors: tuple[float, float]
-    bands: tuple[BandDifference, ...]
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -139,6 +66,11 @@ def compare(
 
     Raises:
         InputError: if the shapes differ, or one has too few networks for error bars.
+
+    >>> import sads
+    >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))
+    >>> sads.compare(one, other).different
+    True
     """
     if not SMALLEST_LEVEL <= level < 1:
         raise InputError(
@@ -146,12 +78,14 @@ def compare(
             f"and below 1: got {level}"
         )
     errors = _usable_error(a), _usable_error(b)
-    found = WhitenedDifference.of(a, b)
-    ratios = LogRatios.of(found)
-    answers = _flipped(found, ratios, level) if len(found.weights) > 1 else _exact(found, ratios)
-    own, plain, weights = found.difference, found.plain, found.weights
-    distance, distance_error = _size(own.whole, plain.whole, weights, found.rank)
-    shape_distance, shape_error = _size(own.shape, plain.shape, weights, found.rank)
+    whitened = WhitenedDifference.of(a, b)
+    ratios = LogRatios.of(whitened)
+    answers = (
+        _flipped(whitened, ratios, level) if len(whitened.weights) > 1 else _exact(whitened, ratios)
+    )
+    own, plain, weights = whitened.difference, whitened.plain, whitened.weights
+    distance, distance_error = _size(own.whole, plain.whole, weights, whitened.rank)
+    shape_distance, shape_error = _size(own.shape, plain.shape, weights, whitened.rank)
     rounding = max(_rounding(a), _rounding(b))
     significant = (answers.shape if ignore_scale else answers.any) <= level
     different = significant and (shape_distance if ignore_scale else distance) > rounding
@@ -178,7 +112,7 @@ def compare(
         shape_p_value=answers.shape,
         shape_different=shape_different,
         whitened_errors=errors,
-        bands=_bands(found, ratios, answers, level if shape_different else -1.0),
+        bands=_bands(whitened, ratios, answers, level if shape_different else -1.0),
         notes=notes,
     )
 
@@ -197,13 +131,13 @@ def _usable_error(geometry: Geometry) -> float:
     return error
 
 
-def _flipped(found: WhitenedDifference, ratios: LogRatios, level: float) -> _Answers:
-    """By sign flips."""
-    grams = np.stack([found.relative.whole, found.relative.shape])
+def _flipped(whitened: WhitenedDifference, ratios: LogRatios, level: float) -> _Answers:
+    """What flipping the signs of folds says."""
+    grams = np.stack([whitened.relative.whole, whitened.relative.shape])
     whole, shape = quadratic(grams).T[:, :, None]
-    rotation = quadratic(found.relative.rotation)
-    scale, relative = flipped(ratios, found.width)
-    every = [whole, scale, linear(_above_rounding(ratios.band_folds, found)), rotation]
+    rotation = quadratic(whitened.relative.rotation)
+    scale, relative = flipped(ratios, whitened.width)
+    every = [whole, scale, linear(_above_rounding(ratios.band_folds, whitened)), rotation]
     equal = judged(every, level)
     similar = judged([shape, relative, rotation], level)
     # A geometry that is not seen to differ is not seen to differ in anything.
@@ -214,7 +148,7 @@ def _flipped(found: WhitenedDifference, ratios: LogRatios, level: float) -> _Ans
         ratios.relative.tolist(), ratios.relative_folds.T, band_p_values.tolist(), strict=True
     )
     intervals = [
-        _agreeing(interval(value, folds, found.weights, similar.critical[1]), value, p <= level)
+        _agreeing(interval(value, folds, whitened.weights, similar.critical[1]), value, p <= level)
         for value, folds, p in parts
     ]
     return _Answers(
@@ -224,7 +158,7 @@ def _flipped(found: WhitenedDifference, ratios: LogRatios, level: float) -> _Ans
         band_p_values,
         rotation_p_values,
         _agreeing(
-            interval(ratios.scale, ratios.scale_folds, found.weights, equal.critical[1]),
+            interval(ratios.scale, ratios.scale_folds, whitened.weights, equal.critical[1]),
             ratios.scale,
             scale_p_value <= level,
         ),
@@ -233,19 +167,19 @@ def _flipped(found: WhitenedDifference, ratios: LogRatios, level: float) -> _Ans
 
 
 def _agreeing(
-    found: tuple[float, float], estimate: float, significant: bool
+    limits: tuple[float, float], estimate: float, significant: bool
 ) -> tuple[float, float]:
     """An interval of a logarithm around its estimate, extended to 0 where that is not rejected."""
-    low, high = min(found[0], estimate), max(found[1], estimate)
+    low, high = min(limits[0], estimate), max(limits[1], estimate)
     return (low, high) if significant else (min(low, 0.0), max(high, 0.0))
 
 
-def _exact(found: WhitenedDifference, ratios: LogRatios) -> _Answers:
-    """Of two closed forms: 0 where they differ by more than rounding, 1 elsewhere."""
+def _exact(whitened: WhitenedDifference, ratios: LogRatios) -> _Answers:
+    """What two closed forms say: a p-value is 0 where they differ by more than rounding, else 1."""
     # The rounding error of the largest eigenvalue, whitened by each band's smallest.
-    allowed = ROUNDING * found.eigenvalues.max() / found.eigenvalues[found.edges[1:] - 1]
-    rotation = np.sqrt(found.relative.rotation[:, 0, 0] / found.width) <= allowed
-    equal = bool((np.abs(found.difference.means[0]) <= allowed).all() and rotation.all())
+    allowed = ROUNDING * whitened.eigenvalues.max() / whitened.eigenvalues[whitened.edges[1:] - 1]
+    rotation = np.sqrt(whitened.relative.rotation[:, 0, 0] / whitened.width) <= allowed
+    equal = bool((np.abs(whitened.difference.means[0]) <= allowed).all() and rotation.all())
     relative = (np.abs(ratios.relative_folds[0]) <= allowed) | equal
     scale = bool(abs(ratios.scale) <= allowed.min()) or equal
     return _Answers(
@@ -263,10 +197,10 @@ def _exact(found: WhitenedDifference, ratios: LogRatios) -> _Answers:
 
 
 def _above_rounding(
-    folds: Float[np.ndarray, "K b"], found: WhitenedDifference
+    folds: Float[np.ndarray, "K b"], whitened: WhitenedDifference
 ) -> Float[np.ndarray, "K b"]:
     """What folds say, exactly zero where it is nothing but rounding."""
-    floor = NOISELESS * np.trace(found.difference.whole) / found.rank
+    floor = NOISELESS * np.trace(whitened.difference.whole) / whitened.rank
     return np.where(np.sum(folds**2, axis=0) > floor, folds, 0.0)
 
 
@@ -290,18 +224,18 @@ def _size(
 
 
 def _bands(
-    found: WhitenedDifference, ratios: LogRatios, answers: _Answers, level: float
+    whitened: WhitenedDifference, ratios: LogRatios, answers: _Answers, level: float
 ) -> tuple[BandDifference, ...]:
-    rotation, plain = found.difference.rotation, found.plain.rotation
+    rotation, plain = whitened.difference.rotation, whitened.plain.rotation
     bands = []
-    for i, band in enumerate(found.bands):
+    for i, band in enumerate(whitened.bands):
         ratio = error = relative = low = high = None
         if ratios.known[i]:
             ratio = math.exp(ratios.bands[i])
             error = ratio * ratios.error(ratios.band_folds[:, i])
             relative = math.exp(ratios.relative[i])
             low, high = map(_exponential, answers.ratio_intervals[i])
-        size = _size(rotation[i], plain[i], found.weights, int(found.width[i]))
+        size = _size(rotation[i], plain[i], whitened.weights, int(whitened.width[i]))
         p_ratio, p_rotation = float(answers.ratio[i]), float(answers.rotation[i])
         bands.append(
             BandDifference(

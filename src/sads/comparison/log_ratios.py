@@ -25,8 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..directions.symmetry import sign_patterns
-from .sign_flips import linear
+from ..statistics.sign_flips import linear, sign_patterns
 from .whitened_difference import WhitenedDifference
 
 NOTHING = 1e-9  # a geometry has nothing in a band where it has less than this of the mean
@@ -58,18 +57,20 @@ class LogRatios:
     band_folds: Float[np.ndarray, "K b"]
 
     @classmethod
-    def of(cls, found: WhitenedDifference) -> "LogRatios":
+    def of(cls, whitened: WhitenedDifference) -> "LogRatios":
         """The ratios of the second geometry to the first."""
-        first, second = found.band_means(found.first), found.band_means(found.second)
-        weights = found.weights
+        first, second = whitened.band_means(whitened.first), whitened.band_means(whitened.second)
+        weights = whitened.weights
         known = np.minimum(weights @ first, weights @ second) > NOTHING
-        bands, folds = np.zeros(len(known)), found.difference.means.copy()
+        bands, folds = np.zeros(len(known)), whitened.difference.means.copy()
         bands[known], folds[:, known] = _logarithms(first[:, known], second[:, known], weights)
         if not known.any():  # nothing in common: all that can be compared is the trace
-            first, second = ((z @ found.eigenvalues)[:, None] for z in (found.first, found.second))
+            first, second = (
+                (z @ whitened.eigenvalues)[:, None] for z in (whitened.first, whitened.second)
+            )
             whole, whole_folds = _logarithms(first, second, weights)
             return cls(weights, float(whole[0]), whole_folds[:, 0], known, bands, folds)
-        (scale,), (share,) = common(bands[None, known], found.width[known])
+        (scale,), (share,) = common(bands[None, known], whitened.width[known])
         spread = (folds[:, known] - np.outer(weights, bands[known])) @ share
         return cls(weights, float(scale), weights * scale + spread, known, bands, folds)
 

@@ -37,7 +37,7 @@ from jaxtyping import Float, Int
 from ..directions import Band, Spectrum, exact_spectrum, sampled_spectrum
 from ..directions.whitening import numerical_range
 from ..geometry import Geometry
-from .level import Level
+from .common_structure import CommonStructure
 
 LEAST_SHARE = 0.02
 BLOCK = 512  # rows of the whitened differences that are kept at once
@@ -109,34 +109,16 @@ class WhitenedDifference:
     @classmethod
     def of(cls, a: Geometry, b: Geometry) -> "WhitenedDifference":
         """B - A, whitened by what the two have in common."""
-        level, counts, share = Level.of(a, b), _fold_counts(a, b), _share(a, b)
+        shared, counts, share = CommonStructure.of(a, b), _fold_counts(a, b), _share(a, b)
         weights, factor = counts / counts.sum(), b.trace / a.trace
-        spectrum, values = _pooled(a, b, level, counts, share, factor)
+        spectrum, values = _pooled(a, b, shared, counts, share, factor)
         kept = numerical_range(values, float(values.max()))
         scale = spectrum.factor_vectors[:, kept] / np.sqrt(values[kept])
-        folds, rank = len(weights), scale.shape[1]
-        first, second, mean = (
-            np.empty((folds, rank)),
-            np.empty((folds, rank)),
-            np.empty((rank,) * 2),
-        )
-        rows, relative_rows = np.empty((2, rank, folds, folds))
-        for start in range(0, rank, BLOCK):
-            block = slice(start, start + BLOCK)
-            size = scale[:, block].shape[1]
-            difference, relative = np.empty((2, size, folds, rank))
-            for f in range(folds):
-                x, y = ((level.fold(g, f) @ scale[:, block]).T @ scale for g in (a, b))
-                first[f, block], second[f, block] = (np.diagonal(z[:, block]) for z in (x, y))
-                difference[:, f] = weights[f] * (y - x)
-                relative[:, f] = weights[f] * (y / factor - x)
-            mean[block] = difference.sum(axis=1)
-            rows[block] = difference @ difference.transpose(0, 2, 1)
-            relative_rows[block] = relative @ relative.transpose(0, 2, 1)
+        first, second, mean, rows, relative_rows = _in_blocks(a, b, shared, scale, weights, factor)
         starts = np.array([band.first // spectrum.structure.copies for band in spectrum.bands])
-        inside = starts < rank
+        inside = starts < len(mean)
         bands = tuple(band for band, kept in zip(spectrum.bands, inside, strict=True) if kept)
-        edges = np.append(starts[inside], rank)
+        edges = np.append(starts[inside], len(mean))
 
         def parts(diagonals: np.ndarray, grams: np.ndarray) -> Parts:
             return Parts(edges, _band_means(weights[:, None] * diagonals, edges), grams)
@@ -166,6 +148,37 @@ class WhitenedDifference:
     def band_means(self, forms: Float[np.ndarray, "K r"]) -> Float[np.ndarray, "K b"]:
         """The mean of a diagonal over each band."""
         return _band_means(forms, self.edges)
+
+
+def _in_blocks(
+    a: Geometry,
+    b: Geometry,
+    shared: CommonStructure,
+    scale: Float[np.ndarray, "n r"],
+    weights: Float[np.ndarray, " K"],
+    factor: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Diagonals of S^T A_f S and S^T B_f S, the mean of D_f, and the Gram matrices of D_f and R_f.
+
+    S is `scale` and c is `factor`. The D_f of all folds are never in memory at once.
+    """
+    folds, rank = len(weights), scale.shape[1]
+    first, second = np.empty((2, folds, rank))
+    mean = np.empty((rank, rank))
+    rows, relative_rows = np.empty((2, rank, folds, folds))
+    for start in range(0, rank, BLOCK):
+        block = slice(start, start + BLOCK)
+        size = scale[:, block].shape[1]
+        difference, relative = np.empty((2, size, folds, rank))
+        for f in range(folds):
+            x, y = ((shared.fold(g, f) @ scale[:, block]).T @ scale for g in (a, b))
+            first[f, block], second[f, block] = (np.diagonal(z[:, block]) for z in (x, y))
+            difference[:, f] = weights[f] * (y - x)
+            relative[:, f] = weights[f] * (y / factor - x)
+        mean[block] = difference.sum(axis=1)
+        rows[block] = difference @ difference.transpose(0, 2, 1)
+        relative_rows[block] = relative @ relative.transpose(0, 2, 1)
+    return first, second, mean, rows, relative_rows
 
 
 def _band_means(
@@ -206,18 +219,18 @@ def _at_plain_mean(
 def _pooled(
     a: Geometry,
     b: Geometry,
-    level: Level,
+    shared: CommonStructure,
     counts: Int[np.ndarray, " K"],
     share: float,
     factor: float,
 ) -> tuple[Spectrum, Float[np.ndarray, " n"]]:
     """Eigenvectors and bands of P, and its plain eigenvalues."""
-    folds = np.empty((len(counts), *(level.structure.rows,) * 2))
+    folds = np.empty((len(counts), *(shared.structure.rows,) * 2))
     for f in range(len(counts)):
-        folds[f] = (1 - share) * level.fold(a, f) + share / factor * level.fold(b, f)
+        folds[f] = (1 - share) * shared.fold(a, f) + share / factor * shared.fold(b, f)
     if len(counts) == 1:
-        spectrum = exact_spectrum(folds[0], level.structure, level.symmetries)
+        spectrum = exact_spectrum(folds[0], shared.structure, shared.symmetries)
     else:
-        spectrum = sampled_spectrum(folds, counts, level.structure, level.symmetries)
+        spectrum = sampled_spectrum(folds, counts, shared.structure, shared.symmetries)
     mean, vectors = np.tensordot(counts / counts.sum(), folds, axes=1), spectrum.factor_vectors
     return spectrum, np.einsum("ij,ij->j", vectors, mean @ vectors)

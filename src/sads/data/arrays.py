@@ -42,8 +42,8 @@ def read_npz(
         if key is None and len(names) == 1:
             key = names[0]
         if key not in names:
-            found = ", ".join(names) or "none"
-            raise InputError(f"{path} has the arrays {found}: name one as npz:{path}:KEY")
+            listed = ", ".join(names) or "none"
+            raise InputError(f"{path} has the arrays {listed}: name one as npz:{path}:KEY")
         array = archive[key]
     return _checked(array, f"{path}:{key}", scale)
 

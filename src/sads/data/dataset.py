@@ -17,6 +17,11 @@ class Dataset:
         name: the specification that makes them.
         direction: the exact unit vector v of rank-one data, x = sqrt(D) g v; None for other data.
         law: the distribution that they were drawn from, where its optimum is known.
+
+    >>> import numpy as np, sads
+    >>> data = sads.Dataset(np.zeros((10, 1, 8, 8), dtype=np.float32), "zeros")
+    >>> len(data), data.shape
+    (10, (1, 8, 8))
     """
 
     samples: Float[np.ndarray, "N ..."]

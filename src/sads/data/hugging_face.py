@@ -55,11 +55,11 @@ def _load(name: str, part: str) -> Any:
 def _picture_column(name: str, rows: Any) -> str:
     from datasets import Image as Pictures  # pyright: ignore[reportMissingImports]
 
-    found = [column for column, kind in rows.features.items() if isinstance(kind, Pictures)]
-    if len(found) != 1:
-        have = ", ".join(found) or "none"
+    columns = [column for column, kind in rows.features.items() if isinstance(kind, Pictures)]
+    if len(columns) != 1:
+        have = ", ".join(columns) or "none"
         raise InputError(
             f"hf:{name} must have exactly one column of pictures, got {have}: "
             "save the wanted pictures in a folder and use folder:DIR"
         )
-    return found[0]
+    return columns[0]

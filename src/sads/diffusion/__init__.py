@@ -1,34 +1,30 @@
 """The diffusion engine: train a small model, sample it."""
 
-from .checkpoint import (
-    FILE,
-    Header,
-    Settings,
-    read_training,
-    stored_rotation,
-    stored_schedule,
-)
-from .sampling import SamplingError, respaced, sample_chunks, write_samples
-from .state import load_parameters
-from .training import Callback, Step, Trained, TrainingError, compiled, initial_network, train
+from .checkpoint import FILE, read_training, stored_rotation
+from .header import Header
+from .sampling import Predictor, SamplingError, respaced, sample_chunks, write_samples
+from .settings import Settings, settings_for
+from .trained import Trained, compiled, read_trained, samples_of
+from .training import Callback, Step, TrainingError, train
 
 __all__ = [
     "FILE",
     "Callback",
     "Header",
+    "Predictor",
     "SamplingError",
     "Settings",
     "Step",
     "Trained",
     "TrainingError",
     "compiled",
-    "initial_network",
-    "load_parameters",
+    "read_trained",
     "read_training",
     "respaced",
     "sample_chunks",
+    "samples_of",
+    "settings_for",
     "stored_rotation",
-    "stored_schedule",
     "train",
     "write_samples",
 ]

@@ -10,103 +10,74 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Int
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from ..alignment import Rotation, load_rotation
+from ..alignment import ROTATION_FILE, Rotation, load_rotation, write_rotation
 from ..draws import DRAWS
 from ..errors import ArtefactError
 from ..networks import ScoreFamily
-from ..path import Schedule
 from ..randomness import torch_stream
+from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
+from .header import Header
+from .settings import Settings
 from .state import load_parameters, restore_optimiser, state_tensors
 
 FILE = "training.safetensors"
+LOSSES = "loss.csv"
 FORMAT, UNSEALED = "sads.training/2", "sads.training/1"
-
-
-LARGEST_NUMBER = 10**9  # of updates, or of samples in a batch: more is a slip of the hand
-
-
-class Settings(BaseModel):
-    """The protocol of a training.
-
-    Attributes:
-        iterations: updates.
-        batch_size: samples a batch.
-        learning_rate: of Adam.
-        seed: of the initialisation and all draws.
-        accumulate: batches an update.
-        clip: largest norm of the gradient.
-        weight_decay: share of every weight that is taken away in each update, over the rate.
-        compile: use torch.compile.
-        bfloat16: use autocast to bfloat16.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    iterations: int = Field(default=2_000, ge=1, le=LARGEST_NUMBER)
-    batch_size: int = Field(default=1_000, ge=1, le=LARGEST_NUMBER)
-    learning_rate: float = Field(default=1e-4, gt=0)
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    accumulate: int = Field(default=1, ge=1, le=LARGEST_NUMBER)
-    clip: float = Field(default=1.0, gt=0)
-    weight_decay: float = Field(default=0.0, ge=0)
-    compile: bool = False
-    bfloat16: bool = False
-
-
-class Header(BaseModel):
-    """What a stored training says of itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    network: str
-    fingerprint: str
-    shape: tuple[int, ...]
-    schedule: str
-    steps: int
-    settings: Settings
-    data: str
-    rotation: str | None = None
-    step: int = Field(ge=0)
-    cursor: int = Field(ge=0)
-    seconds: float = Field(ge=0)
-    draws: int = Field(default=1, ge=1)  # older than the field
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether fewer updates were made than planned."""
-        return self.step < self.settings.iterations
 
 
 @dataclass
 class Run:
-    """The state of a training, beside network and optimiser."""
+    """The state of a training, beside network and optimiser.
+
+    Attributes:
+        settings: the protocol.
+        generator: of batches and noise.
+        order: of the samples in the running epoch.
+        data: digest of the training data.
+        rotation: digest of the rotation that the data goes through.
+        cursor: samples of the running epoch that have been used.
+        step: updates so far.
+        losses: one for each update.
+        seconds: time spent.
+        draws: version of the random draws.
+    """
 
     settings: Settings
     generator: torch.Generator
     order: Int[Tensor, " M"]
-    fingerprint: str = ""
-    data: str = ""
-    rotation: str | None = None
+    data: str
+    rotation: str | None
     cursor: int = 0
     step: int = 0
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0
+    draws: int = DRAWS
 
     @classmethod
-    def fresh(
-        cls,
-        settings: Settings,
-        fingerprint: str = "",
-        data: str = "",
-        rotation: str | None = None,
-    ) -> "Run":
+    def fresh(cls, settings: Settings, data: str = "", rotation: str | None = None) -> "Run":
+        """The state before the first update."""
         generator = torch_stream(settings.seed, "batches and noise of a training")
-        order = torch.empty(0, dtype=torch.int64)
-        return cls(settings, generator, order, fingerprint, data, rotation)
+        return cls(settings, generator, torch.empty(0, dtype=torch.int64), data, rotation)
+
+    def header(self, family: ScoreFamily) -> Header:
+        """What it says of itself as a training of a family."""
+        return Header(
+            network=family.name,
+            fingerprint=family.fingerprint,
+            shape=family.shape,
+            schedule=family.schedule.kind,
+            steps=family.schedule.steps,
+            settings=self.settings,
+            data=self.data,
+            rotation=self.rotation,
+            step=self.step,
+            cursor=self.cursor,
+            seconds=self.seconds,
+            draws=self.draws,
+        )
 
 
 def write_run(
@@ -116,30 +87,17 @@ def write_run(
     optimiser: torch.optim.Optimizer,
     run: Run,
 ) -> None:
-    """Write atomically; on failure the old file stays."""
+    """Write the checkpoint and the table of losses atomically; on failure the old ones stay."""
     tensors = state_tensors(network, optimiser, run.step)
     tensors |= {
         "generator": run.generator.get_state(),
         "order": run.order,
         "losses": torch.tensor(run.losses, dtype=torch.float64),
     }
-    plain = _plain(tensors)
-    header = Header(
-        network=family.name,
-        fingerprint=run.fingerprint,
-        shape=family.shape,
-        schedule=family.schedule.kind,
-        steps=family.schedule.steps,
-        settings=run.settings,
-        data=run.data,
-        rotation=run.rotation,
-        step=run.step,
-        cursor=run.cursor,
-        seconds=run.seconds,
-        draws=DRAWS,
-    )
-    metadata = {"header": header.model_dump_json()}
-    write_sealed(directory / FILE, FORMAT, metadata, plain, framework="pt")
+    metadata = {"header": run.header(family).model_dump_json()}
+    write_sealed(directory / FILE, FORMAT, metadata, _plain(tensors), framework="pt")
+    rows = "".join(f"{i},{loss!r}\n" for i, loss in enumerate(run.losses, start=1))
+    atomic_write(directory / LOSSES, write_bytes(f"step,loss\n{rows}".encode()))
 
 
 def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -153,39 +111,42 @@ def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return plain
 
 
-def read_run(
+def restored(
     directory: Path,
-    family: ScoreFamily,
+    header: Header,
+    tensors: dict[str, Tensor],
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
-    fresh: Run,
 ) -> Run:
-    """Load a stored training into network and optimiser, and return its state.
+    """Put a stored training back into network and optimiser, and return the rest of its state.
 
     Raises:
-        ArtefactError: if the file is damaged, or of another network, protocol or dataset.
+        ArtefactError: if the parameters are another network's.
     """
-    header, tensors = read_training(directory)
-    _refuse_other(directory, header, family, fresh)
     load_parameters(network, tensors, directory)
     restore_optimiser(network, optimiser, tensors, header.step)
-    fresh.generator.set_state(tensors["generator"])
+    generator = torch.Generator()
+    generator.set_state(tensors["generator"])
     return Run(
-        settings=fresh.settings,
-        generator=fresh.generator,
+        settings=header.settings,
+        generator=generator,
         order=tensors["order"],
-        fingerprint=fresh.fingerprint,
-        data=fresh.data,
-        rotation=fresh.rotation,
+        data=header.data,
+        rotation=header.rotation,
         cursor=header.cursor,
         step=header.step,
         losses=tensors["losses"].tolist(),
         seconds=header.seconds,
+        draws=header.draws,
     )
 
 
 def read_training(directory: Path) -> tuple[Header, dict[str, Tensor]]:
-    """The verified content of a stored training."""
+    """The verified content of a stored training.
+
+    Raises:
+        ArtefactError: if there is none, or it is damaged.
+    """
     path = directory / FILE
     if not path.is_file():
         raise ArtefactError(f"no training in {directory}: expected {FILE} (sads train makes one)")
@@ -199,7 +160,7 @@ def read_training(directory: Path) -> tuple[Header, dict[str, Tensor]]:
 def _check(header: Header, tensors: dict[str, Tensor]) -> None:
     """Refuse what no training can have stored; inside `sensible`."""
     check_shape(header.shape)
-    stored_schedule(header)
+    _ = header.path  # which refuses unknown schedules
     losses, order = tensors["losses"], tensors["order"]
     expect(losses.shape == (header.step,), f"{header.step} losses, one for each step")
     expect(bool(losses.isfinite().all()), "finite losses")
@@ -212,48 +173,23 @@ def _check(header: Header, tensors: dict[str, Tensor]) -> None:
             expect(moment.shape == parameter.shape, f"{name} of the parameter's shape")
 
 
+def store_rotation(directory: Path, rotation: Rotation) -> None:
+    """Keep the rotation beside the training; one that somebody else put there is not replaced."""
+    foreign = (directory / ROTATION_FILE).exists() and not (directory / FILE).exists()
+    if foreign and load_rotation(directory).digest != rotation.digest:
+        raise ArtefactError(
+            f"{directory} holds another rotation than this training's: choose another place, or "
+            f"delete {ROTATION_FILE} there"
+        )
+    write_rotation(directory, rotation)
+
+
 def stored_rotation(directory: Path) -> Rotation | None:
     """The rotation that the data of a training went through; None if there was none."""
-    header, _ = read_training(directory)
-    if header.rotation is None:
+    expected = read_training(directory)[0].rotation
+    if expected is None:
         return None
-    found = load_rotation(directory)
-    if found.digest != header.rotation:
+    rotation = load_rotation(directory)
+    if rotation.digest != expected:
         raise ArtefactError(f"{directory} holds another rotation than it was trained with")
-    return found
-
-
-def stored_schedule(header: Header) -> Schedule:
-    """The noise schedule that a training was made for."""
-    return Schedule(header.schedule, header.steps)
-
-
-def _refuse_other(directory: Path, header: Header, family: ScoreFamily, fresh: Run) -> None:
-    if header.draws != DRAWS and header.step < fresh.settings.iterations:
-        raise ArtefactError(
-            f"{directory} holds a training from version {header.draws} of the random draws, which "
-            f"version {DRAWS} cannot continue: choose another directory or delete it"
-        )
-    own = {
-        "network": family.name,
-        "shape": family.shape,
-        "fingerprint": fresh.fingerprint,
-        "schedule": family.schedule.kind,
-        "steps": family.schedule.steps,
-        "data": fresh.data,
-        "rotation": fresh.rotation,
-    }
-    # More iterations continue a training; every other change of the protocol is another one.
-    own |= {k: v for k, v in fresh.settings.model_dump().items() if k != "iterations"}
-    stored = header.model_dump() | header.settings.model_dump()
-    different = [f"{k} was {stored[k]!r}, now {v!r}" for k, v in own.items() if stored[k] != v]
-    if different:
-        raise ArtefactError(
-            f"{directory} holds another training ({'; '.join(different)}): choose another --out or "
-            "delete the directory"
-        )
-    if header.step > fresh.settings.iterations:
-        raise ArtefactError(
-            f"{directory} is {header.step:,} steps far, past the {fresh.settings.iterations:,} "
-            "asked for: choose another --out or more --iterations"
-        )
+    return rotation

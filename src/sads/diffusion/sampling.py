@@ -10,7 +10,7 @@ No clipping of x_0. Sample i gets its noise from a block of samples of its own s
 depends on the seed alone and not on how many samples are computed at once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +31,7 @@ MOST_SAMPLES = 10**9  # more is a slip of the hand
 CHUNK = 64  # activations of small networks then stay in the cache
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
+OnStep = Callable[[int, int], None]  # steps done, and steps in all
 
 
 class SamplingError(SadsError):
@@ -62,7 +63,7 @@ def sample_chunks(
     chunk: int = CHUNK,
     first: int = 0,
     device: str = "cpu",
-    on_step: Callable[[int, int], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Iterator[Float[Tensor, "n ..."]]:
     """Samples `first` to `count`, some at a time.
 
@@ -150,7 +151,7 @@ class _Noise:
 
 
 def write_samples(
-    path: Path, chunks: Iterator[Float[Tensor, "n ..."]], shape: tuple[int, ...], count: int
+    path: Path, chunks: Iterable[Float[np.ndarray, "n ..."]], shape: tuple[int, ...], count: int
 ) -> None:
     """Write chunks into a `.npy` file as they come; the file appears when it is whole."""
 
@@ -160,6 +161,6 @@ def write_samples(
             header = {"descr": "<f4", "fortran_order": False, "shape": (count, *shape)}
             write_array_header_1_0(file, header)
             for chunk in chunks:
-                file.write(np.ascontiguousarray(chunk.numpy(), dtype="<f4").data)
+                file.write(np.ascontiguousarray(chunk, dtype="<f4").data)
 
     atomic_write(path, write)

@@ -7,32 +7,37 @@ Everything that decides the next step (parameters, Adam's moments, generator, or
 is in the checkpoint. A run that was killed continues bit for bit at the same thread count.
 """
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..alignment import ROTATION_FILE, Rotation, load_rotation, write_rotation
+from ..alignment import Rotation
 from ..devices import usable_device
-from ..errors import ArtefactError, InputError, NetworkError, SadsError, brief
+from ..errors import InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily
-from ..networks.adapters import Assumptions
 from ..networks.isolation import OwnDraws
-from ..storage.files import atomic_write, checksum, writing
-from .checkpoint import FILE, Run, Settings, read_run, write_run
+from ..storage.files import checksum, writing
+from .checkpoint import FILE, Run, read_training, restored, store_rotation, write_run
+from .header import refuse_other
 from .noising import add_noise, signal_levels
+from .settings import Settings
 from .state import check_storable, check_trainable
+from .trained import Trained, adam, compiled
 
+LOG = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0
 FIRST_SECONDS = 2.0  # until the first checkpoint; the pauses double up to CHECKPOINT_SECONDS
-LOSSES = "loss.csv"
 
 
 class TrainingError(SadsError):
@@ -52,28 +57,9 @@ class Step:
 Callback = Callable[[Step], None]
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A trained network and how it came about.
-
-    Attributes:
-        network: in eval mode, on the CPU.
-        settings: the protocol.
-        losses: one for each step.
-        seconds: time spent training.
-        assumptions: what the network is taken for.
-    """
-
-    network: nn.Module
-    settings: Settings
-    losses: Float[Tensor, " steps"]
-    seconds: float
-    assumptions: Assumptions
-
-
 def train(
     family: ScoreFamily,
-    samples: Float[Tensor, "M ..."],
+    samples: Float[Tensor | np.ndarray, "M ..."],
     settings: Settings,
     *,
     rotation: Rotation | None = None,
@@ -98,117 +84,119 @@ def train(
         TrainingError: if the loss is not finite; the last good checkpoint stays in `out`.
         ArtefactError: if `out` holds another training.
     """
-    _check_samples(family, samples)
-    place = usable_device(device)
-    if out is None:
-        return _train(family, samples, settings, rotation, None, callbacks, place)
-    with writing(Path(out)):
-        return _train(family, samples, settings, rotation, Path(out), callbacks, place)
+    samples = _checked(family, torch.as_tensor(np.ascontiguousarray(samples), dtype=torch.float32))
+    place, directory = usable_device(device), None if out is None else Path(out)
+    with nullcontext() if directory is None else writing(directory):
+        training = _Training(family, samples, settings, rotation, directory, place)
+        return training.finished(callbacks)
 
 
-def _check_samples(family: ScoreFamily, samples: Tensor) -> None:
+def _checked(family: ScoreFamily, samples: Tensor) -> Tensor:
     if tuple(samples.shape[1:]) != family.shape:
-        got, expected = tuple(samples.shape[1:]), family.shape
+        got, expected = ("x".join(map(str, s)) for s in (samples.shape[1:], family.shape))
         raise InputError(
             f"{family.name} takes samples of shape {expected}, the data have {got}: resize the "
-            "data or choose another --shape"
+            "data or choose another shape"
         )
     if not len(samples):
         raise InputError("there is nothing to train on: the dataset is empty")
     if not bool(torch.isfinite(samples).all()):
         raise InputError("the training data have NaN or infinite values: clean them first")
+    return samples
 
 
-def _train(
-    family: ScoreFamily,
-    samples: Tensor,
-    settings: Settings,
-    rotation: Rotation | None,
-    out: Path | None,
-    callbacks: tuple[Callback, ...],
-    device: torch.device,
-) -> Trained:
-    network = initial_network(family, settings.seed)
-    check_trainable(network, family.name)
-    if out is not None:
-        check_storable(network, family.name)
-    assumptions = family.assumptions(network)
-    network = network.to(device).train()
-    optimiser = torch.optim.AdamW(  # without decay it is Adam
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-    )
-    with explained(family.name, "a call with one sample"):
-        fingerprint = family.fingerprint(network)
-    turned = rotation.digest if rotation else None
-    run = Run.fresh(settings, fingerprint, data_digest(samples), turned)
-    if out is not None and (out / FILE).exists():
-        run = read_run(out, family, network, optimiser, run)
-    if rotation is not None:
+class _Training:
+    """A training as it goes on: a network, its optimiser and all that decides the next step."""
+
+    def __init__(
+        self,
+        family: ScoreFamily,
+        samples: Tensor,
+        settings: Settings,
+        rotation: Rotation | None,
+        out: Path | None,
+        device: torch.device,
+    ):
+        self.family, self.settings, self.rotation, self.out = family, settings, rotation, out
+        network = family.member(settings.seed)
+        check_trainable(network, family.name)
         if out is not None:
-            _store_rotation(out, rotation)
-        samples = rotation(samples)
-    started, before = time.perf_counter(), run.seconds
-    due = started + min(FIRST_SECONDS, CHECKPOINT_SECONDS)
+            check_storable(network, family.name)
+        self.assumptions = family.assumptions(network)
+        self.network = network.to(device).train()
+        self.optimiser = adam(network, settings)
+        self.run = self._begun(data_digest(samples))
+        if rotation is not None:
+            if out is not None:
+                store_rotation(out, rotation)
+            samples = rotation(samples)
+        self.samples = samples.to(device)
+        self.abar = signal_levels(family.schedule, device)
+        self.predict = family.housed(compiled(network) if settings.compile else network)
+        self.started = time.perf_counter() - self.run.seconds
 
-    def store() -> None:
-        run.seconds = before + time.perf_counter() - started
-        if out is not None:
-            write_run(out, family, network, optimiser, run)
-            rows = "".join(f"{i},{loss!r}\n" for i, loss in enumerate(run.losses, start=1))
-            atomic_write(out / LOSSES, lambda path: path.write_text(f"step,loss\n{rows}"))
+    def _begun(self, data: str) -> Run:
+        """A fresh run, or the one in the directory if it is of the same training."""
+        turned = None if self.rotation is None else self.rotation.digest
+        fresh = Run.fresh(self.settings, data, turned)
+        with explained(self.family.name, "a call with one sample"):
+            own = fresh.header(self.family)
+        if self.out is None or not (self.out / FILE).exists():
+            return fresh
+        stored, tensors = read_training(self.out)
+        refuse_other(self.out, stored, own)
+        run = restored(self.out, stored, tensors, self.network, self.optimiser)
+        run.settings = self.settings  # perhaps of more iterations
+        LOG.info("continuing %s from step %d", self.out, run.step)
+        return run
 
-    predict = family.housed(compiled(network) if settings.compile else network)
-    samples = samples.to(device)
-    abar = signal_levels(family.schedule, device)
-    first = run.step
-    draws = OwnDraws(settings.seed, "a network's own draws in training")
-    while run.step < settings.iterations:
-        with explained(family.name, f"training step {run.step + 1}"):
-            loss = draws(lambda: _step(predict, network, optimiser, samples, abar, run), run.step)
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss or its gradient is not finite at step {run.step + 1}: lower the "
-                f"learning rate ({settings.learning_rate:g}) or check network and data"
-                + ("; the last good checkpoint is kept" if out and (out / FILE).exists() else "")
-            )
-        run.losses.append(loss)
-        run.step += 1
-        for callback in callbacks:
-            callback(Step(run.step, settings.iterations, loss, time.perf_counter() - started))
-        if out is not None and time.perf_counter() > due:
-            store()
-            now = time.perf_counter()
-            due = now + min(now - started, CHECKPOINT_SECONDS)
-    if run.step > first or out is None:
-        store()
-    losses = torch.tensor(run.losses, dtype=torch.float32)
-    return Trained(network.eval().cpu(), settings, losses, run.seconds, assumptions)
-
-
-def _store_rotation(out: Path, rotation: Rotation) -> None:
-    """Keep the rotation beside the training; one that somebody else put there is not replaced."""
-    foreign = (out / ROTATION_FILE).exists() and not (out / FILE).exists()
-    if foreign and load_rotation(out).digest != rotation.digest:
-        raise ArtefactError(
-            f"{out} holds another rotation than this training's: choose another place, or delete "
-            f"{ROTATION_FILE} there"
+    def finished(self, callbacks: tuple[Callback, ...]) -> Trained:
+        """Make all updates that are still to be made, with checkpoints on the way."""
+        run, settings = self.run, self.settings
+        LOG.info("training %s for %d iterations", self.family.name, settings.iterations)
+        first, began = run.step, time.perf_counter()
+        due = began + min(FIRST_SECONDS, CHECKPOINT_SECONDS)
+        update = partial(
+            _step, self.predict, self.network, self.optimiser, self.samples, self.abar, run
         )
-    write_rotation(out, rotation)
+        draws = OwnDraws(settings.seed, "a network's own draws in training")
+        while run.step < settings.iterations:
+            with explained(self.family.name, f"training step {run.step + 1}"):
+                loss = draws(update, run.step)
+            self._require_finite(loss)
+            run.losses.append(loss)
+            run.step += 1
+            for callback in callbacks:
+                callback(Step(run.step, settings.iterations, loss, time.perf_counter() - began))
+            if self.out is not None and time.perf_counter() > due:
+                self._store(self.out)
+                now = time.perf_counter()
+                due = now + min(now - began, CHECKPOINT_SECONDS)
+        if run.step > first:
+            run.seconds = time.perf_counter() - self.started
+            if self.out is not None:
+                self._store(self.out)
+        network = self.network.eval().cpu()
+        return Trained(self.family, network, run, self.optimiser, self.assumptions, self.rotation)
 
+    def _store(self, out: Path) -> None:
+        self.run.seconds = time.perf_counter() - self.started
+        write_run(out, self.family, self.network, self.optimiser, self.run)
 
-def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
-    """The network under torch.compile, its kernels laid out channels last, which is faster."""
-    return torch.compile(network.to(memory_format=torch.channels_last))  # pyright: ignore
+    def _require_finite(self, loss: float) -> None:
+        if math.isfinite(loss):
+            return
+        kept = self.out is not None and (self.out / FILE).exists()
+        raise TrainingError(
+            f"the loss or its gradient is not finite at step {self.run.step + 1}: lower the "
+            f"learning rate ({self.settings.learning_rate:g}) or check network and data"
+            + ("; the last good checkpoint is kept" if kept else "")
+        )
 
 
 def data_digest(samples: Tensor) -> str:
     """A short name for the content of a dataset."""
     return checksum({"samples": samples.contiguous().numpy()})[:16]
-
-
-def initial_network(family: ScoreFamily, seed: int) -> nn.Module:
-    """The network that a seed stands for."""
-    return family.member(seed)
 
 
 def _step(

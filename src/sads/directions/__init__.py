@@ -4,7 +4,7 @@ from .bands import Band
 from .folds import FOLDS
 from .levels import Resolution
 from .similarity import similarity_baseline, windowed_similarity
-from .spectrum import SADs, Spectrum, exact_spectrum, headline, sampled_spectrum
+from .spectrum import SADs, Spectrum, exact_spectrum, sampled_spectrum
 from .structure import Structure
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Spectrum",
     "Structure",
     "exact_spectrum",
-    "headline",
     "sampled_spectrum",
     "similarity_baseline",
     "windowed_similarity",

@@ -40,6 +40,10 @@ class Band:
             others leave over; its indices are known too.
         null: whether these directions are outside the range of the geometry.
         exact: whether the band follows from a closed form or from structure alone.
+
+    >>> import sads
+    >>> sads.Band(first=4, last=7, overlap=0.99, overlap_error=0.001, certified=True).width
+    4
     """
 
     first: int
@@ -73,15 +77,15 @@ def bands(levels: Levels, copies: int) -> tuple[Band, ...]:
 def _cut(levels: Levels, edges: list[int]) -> list[tuple[int, int]]:
     """The bands as (first, end) among the levels, end exclusive; at least cut at the edges."""
     waiting = list(itertools.pairwise(edges))[::-1]
-    found = []
+    cut = []
     while waiting:
         first, end = waiting.pop()
         if levels.low[first:end].max() > levels.high[first:end].min():
             middle = first + 1 + int(np.argmax(levels.gaps[first : end - 1]))
             waiting += [(middle, end), (first, middle)]
         else:
-            found.append((first, end))
-    return found
+            cut.append((first, end))
+    return cut
 
 
 def _certified(levels: Levels, which: slice, ends: tuple[int, int], apart: bool) -> Band:

@@ -57,6 +57,12 @@ class Resolution:
         eigenvalue_low: limits of its eigenvalue; those of all levels hold at once.
         eigenvalue_high: likewise.
         null: whether this is the null space.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> level = geometry.spectrum().resolution_of(0)
+    >>> bool(level.eigenvalue_low < geometry.spectrum().eigenvalues[0] < level.eigenvalue_high)
+    True
     """
 
     index: int
@@ -140,17 +146,17 @@ class Levels:
         plain = np.concatenate([part.pooled[0] for part in parts])
         largest = float(plain.max())
         spread = simultaneous(int(numerical_range(plain, largest).sum()))
-        found = tuple(SectorLevels.of(part, largest, spread) for part in parts)
+        levels = tuple(SectorLevels.of(part, largest, spread) for part in parts)
         order = np.argsort(-plain, kind="stable")
         sizes = [part.sector.size for part in parts]
         multiplicity = np.repeat([part.sector.multiplicity for part in parts], sizes)[order]
         fitted = isotonic_regression(
-            np.concatenate([one.values for one in found])[order],
+            np.concatenate([one.values for one in levels])[order],
             weights=multiplicity.astype(float),
             increasing=False,
         ).x
         return cls(
-            sectors=found,
+            sectors=levels,
             sector=np.repeat(np.arange(len(parts)), sizes)[order],
             rank=np.concatenate([np.arange(size) for size in sizes])[order],
             multiplicity=multiplicity,
@@ -197,9 +203,9 @@ class Levels:
         after, before = [], []  # of each gap: the next level of a sector, and the one before
         for number in range(len(self.sectors)):
             own = np.flatnonzero(self.sector == number)
-            found = np.searchsorted(own, place[:-1], side="right")
-            before.append(np.where(found > 0, own[found - 1], -1))
-            after.append(np.where(found < len(own), own[np.minimum(found, len(own) - 1)], -1))
+            up_to = np.searchsorted(own, place[:-1], side="right")
+            before.append(np.where(up_to > 0, own[up_to - 1], -1))
+            after.append(np.where(up_to < len(own), own[np.minimum(up_to, len(own) - 1)], -1))
         least = np.full(len(self) - 1, np.inf)
         for larger in before:
             for smaller in after:
@@ -233,7 +239,7 @@ class Levels:
         first, last = self._ranks()
         starts = np.concatenate([[0], self.multiplicity.cumsum()])
         windows = self.gather(lambda one: one.windows)
-        found = [
+        known = [
             Resolution(
                 index=int(starts[i]) * copies,
                 multiplicity=int(self.multiplicity[i]) * copies,
@@ -248,8 +254,8 @@ class Levels:
         rest = int(self.multiplicity[self.zero].sum()) * copies
         if rest:
             size = int(starts[-1]) * copies
-            found.append(Resolution(size - rest, rest, 0, size - rest, size - 1, 0.0, 0.0, True))
-        return tuple(found)
+            known.append(Resolution(size - rest, rest, 0, size - rest, size - 1, 0.0, 0.0, True))
+        return tuple(known)
 
     def _ranks(self) -> tuple[Int[np.ndarray, " v"], Int[np.ndarray, " v"]]:
         """The first and the last row of the factor that each level may have in the true order."""

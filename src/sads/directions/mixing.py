@@ -72,13 +72,13 @@ class Mixing:
         if not self.seen:
             return np.full(size, size - 1)
         place = np.arange(size)
-        found = np.empty(size, dtype=int)
+        windows = np.empty(size, dtype=int)
         for start in range(0, size, CHUNK):
             rows = place[start : start + CHUNK]
             energies = self.energies[rows]
             limits = upper_limit(_outside(energies, rows), _outside(energies**2, rows))
-            found[rows] = np.argmax(limits <= ALLOWED, axis=1)
-        return found
+            windows[rows] = np.argmax(limits <= ALLOWED, axis=1)
+        return windows
 
 
 def _profile(

@@ -14,6 +14,7 @@ nothing of size D x D is needed at 3x256x256.
 | `Eigenvectors`  | a geometry's eigenvectors          | one each                             |
 | `Cosines`       | DCT of every channel               | one each, or radial bands            |
 | `ChannelMeans`  | the constant image of each channel | one each                             |
+| `MeansAndBands` | DCT of every channel               | means one each, then radial bands    |
 | `Entries`       | the entries themselves             | one each                             |
 """
 
@@ -50,14 +51,14 @@ class DirectionSet(ABC):
         """u_i^T x for all directions."""
 
     @property
-    @abstractmethod
     def groups(self) -> Int[np.ndarray, " m"]:
-        """The group of each direction, from 0 on without gaps."""
+        """The group of each direction, from 0 on without gaps; one each by default."""
+        return np.arange(self.size)
 
     @property
-    @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """What each group is called."""
+        """What each group is called; its number by default."""
+        return tuple(str(i) for i in range(len(self.widths)))
 
     @cached_property
     def widths(self) -> Int[np.ndarray, " k"]:
@@ -69,9 +70,10 @@ class DirectionSet(ABC):
     ) -> Float[np.ndarray, "N k"]:
         """<a, b> in each group, sample by sample."""
         own = self.coefficients(a)
-        return self._summed(own * (own if a is b else self.coefficients(b)))
+        return self.grouped(own * (own if a is b else self.coefficients(b)))
 
-    def _summed(self, values: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N k"]:
+    def grouped(self, values: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N k"]:
+        """Sums over the directions of each group."""
         if len(self.widths) == values.shape[1]:
             return values[:, np.argsort(self.groups)]
         order = np.argsort(self.groups, kind="stable")
@@ -117,7 +119,7 @@ class Columns(DirectionSet):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.names or tuple(str(i) for i in range(len(self.widths)))
+        return self.names or super().labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +130,6 @@ class Eigenvectors(DirectionSet):
 
     def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
         return x @ self.spectrum.eigenvectors
-
-    @property
-    def groups(self) -> Int[np.ndarray, " m"]:
-        return np.arange(self.size)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(str(i) for i in range(self.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +172,7 @@ class Cosines(DirectionSet):
         if self.bands is None:
             places = np.indices(self.shape).reshape(len(self.shape), -1).T
             return tuple(",".join(map(str, place)) for place in places)
-        length = frequencies(self._spatial).flatten()
-        band = radial_bands(self._spatial, self.bands).flatten()
-        edges = [(length[band == b].min(), length[band == b].max()) for b in range(band.max() + 1)]
+        edges = band_edges(self._spatial, self.bands)
         return tuple(f"frequency {low:.2f}-{high:.2f}" for low, high in edges)
 
 
@@ -203,6 +195,36 @@ class ChannelMeans(DirectionSet):
 
 
 @dataclass(frozen=True, eq=False)
+class MeansAndBands(Cosines):
+    """The mean of each channel, and radial bands of the other frequencies of all channels.
+
+    Attributes:
+        bands: number of bands besides the means.
+    """
+
+    bands: int = 8
+
+    def __post_init__(self) -> None:
+        if self.bands < 1:
+            raise InputError(f"the number of bands of frequency is at least 1, got {self.bands}")
+
+    @cached_property
+    def _groups(self) -> Int[np.ndarray, " m"]:
+        channels = self.size // math.prod(self._spatial)
+        band = radial_bands(self._spatial, self.bands + 1).flatten()
+        groups = np.tile(band + channels - 1, (channels, 1))
+        groups[:, 0] = np.arange(channels)
+        return groups.flatten()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        channels = self.size // math.prod(self._spatial)
+        edges = band_edges(self._spatial, self.bands + 1)[1:]
+        means = tuple(f"mean of channel {c}" for c in range(channels))
+        return means + tuple(f"frequency {low:.2f}-{high:.2f}" for low, high in edges)
+
+
+@dataclass(frozen=True, eq=False)
 class Entries(DirectionSet):
     """The entries of a sample themselves."""
 
@@ -210,13 +232,14 @@ class Entries(DirectionSet):
         return x
 
     @property
-    def groups(self) -> Int[np.ndarray, " m"]:
-        return np.arange(self.size)
-
-    @property
     def labels(self) -> tuple[str, ...]:
-        places = np.indices(self.shape).reshape(len(self.shape), -1).T
-        return tuple(",".join(map(str, place)) for place in places)
+        return _places(self.shape)
+
+
+def _places(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """The indices of every entry of a sample: `0,2,1`."""
+    places = np.indices(shape).reshape(len(shape), -1).T
+    return tuple(",".join(map(str, place)) for place in places)
 
 
 def frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:
@@ -237,3 +260,10 @@ def radial_bands(spatial: tuple[int, ...], bands: int) -> Int[np.ndarray, "..."]
     steps = np.ceil(length / length.max() * (bands - 1) - 1e-9).astype(int)
     numbers = np.unique(steps, return_inverse=True)[1]  # without empty bands
     return numbers.reshape(spatial)
+
+
+def band_edges(spatial: tuple[int, ...], bands: int) -> list[tuple[float, float]]:
+    """The smallest and the largest frequency of each radial band."""
+    length, band = frequencies(spatial), radial_bands(spatial, bands)
+    members = [length[band == number] for number in range(band.max() + 1)]
+    return [(float(own.min()), float(own.max())) for own in members]

@@ -19,13 +19,15 @@ in ascending order: what is modelled best comes first (conjecture 1).
 
 import itertools
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..markup import CERTIFIED, UNCERTIFIED, facts, log_plot
+from ..frames import as_frame
+from ..shown import Shown
 from .bands import Band, bands
 from .folds import descending_eigh, restrict_folds
 from .levels import Levels, Resolution, simultaneous
@@ -33,7 +35,9 @@ from .structure import Structure
 from .symmetry import sectors
 from .whitening import numerical_range
 
-MOST_DOTS = 2048  # of a notebook's picture
+if TYPE_CHECKING:
+    import pandas
+
 DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest are equal
 
 
@@ -45,6 +49,12 @@ class SADs:
         eigenvalues: ascending, shape (D,).
         eigenvalue_errors: their standard errors.
         directions: orthonormal columns, shape (D, D).
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> best = geometry.spectrum().sads
+    >>> bool(best.eigenvalues[0] < best.eigenvalues[-1]), best.directions.shape
+    (True, (16, 16))
     """
 
     eigenvalues: Float[np.ndarray, " D"]
@@ -53,7 +63,7 @@ class SADs:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class Spectrum(Shown):
     """The eigendecomposition of a geometry in the paper's descending order.
 
     Attributes:
@@ -63,6 +73,12 @@ class Spectrum:
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
         bands: groups of indices of the whole geometry, in order, covering all D.
         resolution: what is known of each level, in order, covering all D.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> spectrum = geometry.spectrum()
+    >>> spectrum.eigenvalues.shape, spectrum.vector(0).shape
+    ((16,), (16,))
     """
 
     structure: Structure
@@ -109,6 +125,15 @@ class Spectrum:
             self.eigenvectors[:, ::-1].copy(),
         )
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each level, in descending order; needs pandas."""
+        values, errors = self.eigenvalues, self.eigenvalue_errors
+        return as_frame(
+            {"eigenvalue": values[level.index], "eigenvalue_error": errors[level.index]}
+            | asdict(level)
+            for level in self.resolution
+        )
+
     def resolution_of(self, index: int) -> Resolution:
         """What is known of the level that an index belongs to."""
         if not 0 <= index < self.structure.size:
@@ -119,8 +144,8 @@ class Spectrum:
     @cached_property
     def windows(self) -> Int[np.ndarray, " D"]:
         """The window of every direction, in levels of its sector; 0 in the null space."""
-        found = [level.window for level in self.resolution]
-        return np.repeat(found, [level.multiplicity for level in self.resolution])
+        windows = [level.window for level in self.resolution]
+        return np.repeat(windows, [level.multiplicity for level in self.resolution])
 
     @property
     def null_directions(self) -> int:
@@ -152,56 +177,13 @@ class Spectrum:
     def eigenvalue_accuracy(self) -> float:
         """The median distance from eigenvalues to their limits, relative to the eigenvalue."""
         values = self.eigenvalues
-        found = [
+        reach = [
             max(level.eigenvalue_high / value - 1, 1 - level.eigenvalue_low / value)
             for level in self.resolution
             if (value := values[level.index]) > 0
             for _ in range(level.multiplicity)
         ]
-        return float(np.median(found)) if found else 0.0
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the eigenvalues, blue where a direction is known without neighbours."""
-        colours = [CERTIFIED if window == 0 else UNCERTIFIED for window in self.windows]
-        size = self.structure.size
-        rows = [
-            ("directions", f"{size:,} ({self.structure.kind})"),
-            ("known", headline(self)),
-            ("bands", f"{len(self.bands):,}, {sum(b.certified for b in self.bands):,} certified"),
-            ("null space", f"{self.null_directions:,} directions"),
-        ]
-        label = (
-            "eigenvalues, largest (modelled worst) first; orange: known only with their neighbours"
-        )
-        step = -(-size // MOST_DOTS)
-        values = self.eigenvalues.tolist()[::step]
-        return facts("Spectrum", rows) + log_plot(values, colours[::step], label)
-
-
-def headline(spectrum: Spectrum) -> str:
-    """How well the directions are known, in one clause."""
-    groups = sum(level.multiplicity > 1 and not level.null for level in spectrum.resolution)
-    exact = f"{groups:,} exact group{'' if groups == 1 else 's'} of equal eigenvalues"
-    if all(band.exact for band in spectrum.bands):
-        return f"directions are exact, {exact}" if groups else "directions are exact"
-    if spectrum.unseen:
-        return "directions not known yet: the networks have not seen all of them"
-    middle, worst = spectrum.resolution_median, spectrum.resolution_worst
-    text = (
-        f"directions known to within ± {middle:,} level{'' if middle == 1 else 's'} (median), "
-        f"± {worst:,} (worst), eigenvalues within {percentage(spectrum.eigenvalue_accuracy)}"
-    )
-    return f"{text}; {exact}" if groups else text
-
-
-def percentage(share: float) -> str:
-    """A share in per cent with two digits.
-
-    >>> percentage(0.0417), percentage(0.999), percentage(12.3)
-    ('4.2 %', '100 %', '1,230 %')
-    """
-    rounded = float(f"{100 * share:.2g}") if share < 1 else round(100 * share)
-    return f"{rounded:,g} %" if rounded < 1e6 else f"{rounded:.1g} %"
+        return float(np.median(reach)) if reach else 0.0
 
 
 def sampled_spectrum(
@@ -253,13 +235,13 @@ def exact_spectrum(
     factor: Float[np.ndarray, "n n"], structure: Structure, symmetries: tuple[str, ...] = ()
 ) -> Spectrum:
     """The spectrum of a factor known without error; bands are its distinct eigenvalues."""
-    found = [
+    decomposed = [
         (part, image, *descending_eigh(part.restrict(factor)))
         for part in sectors(structure, symmetries)
         for image in part.images
     ]
-    values = np.concatenate([f[2] for f in found])
-    columns = np.hstack([image @ vectors for _, image, _, vectors in found])
+    values = np.concatenate([d[2] for d in decomposed])
+    columns = np.hstack([image @ vectors for _, image, _, vectors in decomposed])
     order = np.argsort(-values, kind="stable")
     values, columns = values[order], columns[:, order]
     values = np.where(numerical_range(values, float(values[0])), values, 0.0)

@@ -16,65 +16,45 @@ so G is A repeated m times and every eigenvalue of A has multiplicity m:
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-KINDS = ("dense", "channels", "tokens", "isotropic")
-
 
 @dataclass(frozen=True)
-class Structure:
+class Structure(ABC):
     """The arrangement of a sample's entries into rows and copies.
 
     Args:
-        kind: one of `KINDS`.
         shape: shape of one sample.
-        patch: side of a patch; only for `tokens`.
+        patch: side of a patch; only tokens have one.
     """
 
-    kind: str
+    kind: ClassVar[str]
     shape: tuple[int, ...]
     patch: int = 1
 
     @property
     def size(self) -> int:
-        """D."""
+        """D, the number of entries of one sample."""
         return math.prod(self.shape)
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """n, the size of the factor; told without listing the entries."""
 
     @cached_property
     def entries(self) -> Int[np.ndarray, "n m"]:
         """Flat index into the sample of row a, copy j."""
-        index = np.arange(self.size)
-        match self.kind:
-            case "dense":
-                return index[:, None]
-            case "isotropic":
-                return index[None, :]
-            case "channels":
-                return index.reshape(self.shape[0], -1).T
-            case "tokens":
-                channels, *spatial = self.shape if len(self.shape) > 1 else (1, *self.shape)
-                p, axes = self.patch, len(spatial)
-                grid = index.reshape(channels, *(k for n in spatial for k in (n // p, p)))
-                outer, inner = range(1, 2 * axes, 2), range(2, 2 * axes + 1, 2)
-                return grid.transpose(*outer, *inner, 0).reshape(-1, p**axes * channels)
-        raise ValueError(f"unknown structure {self.kind!r}")
+        return self._arranged(np.arange(self.size))
 
-    @property
-    def rows(self) -> int:
-        """n, the size of the factor; told without listing the entries."""
-        match self.kind:
-            case "isotropic":
-                return 1
-            case "channels":
-                return self.size // self.shape[0]
-            case "tokens":
-                spatial = self.shape[1:] if len(self.shape) > 1 else self.shape
-                return math.prod(side // self.patch for side in spatial)
-        return self.size if self.kind == "dense" else self.entries.shape[0]
+    @abstractmethod
+    def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]: ...
 
     @property
     def copies(self) -> int:
@@ -105,3 +85,66 @@ class Structure:
         for j, copy in enumerate(self.entries.T):
             whole[copy, :, j] = vectors
         return whole.reshape(self.size, count * self.copies)
+
+
+class Dense(Structure):
+    """Every entry is a row of its own."""
+
+    kind = "dense"
+
+    @property
+    def rows(self) -> int:
+        return self.size
+
+    def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
+        return index[:, None]
+
+
+class Isotropic(Structure):
+    """All entries are copies of one row."""
+
+    kind = "isotropic"
+
+    @property
+    def rows(self) -> int:
+        return 1
+
+    def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
+        return index[None, :]
+
+
+class Channels(Structure):
+    """Positions are rows, channels their copies."""
+
+    kind = "channels"
+
+    @property
+    def rows(self) -> int:
+        return self.size // self.shape[0]
+
+    def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
+        return index.reshape(self.shape[0], -1).T
+
+
+class Tokens(Structure):
+    """Patches are rows, the entries of a patch their copies."""
+
+    kind = "tokens"
+
+    @property
+    def rows(self) -> int:
+        spatial = self.shape[1:] if len(self.shape) > 1 else self.shape
+        return math.prod(side // self.patch for side in spatial)
+
+    def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
+        channels, *spatial = self.shape if len(self.shape) > 1 else (1, *self.shape)
+        p, axes = self.patch, len(spatial)
+        grid = index.reshape(channels, *(k for n in spatial for k in (n // p, p)))
+        outer, inner = range(1, 2 * axes, 2), range(2, 2 * axes + 1, 2)
+        return grid.transpose(*outer, *inner, 0).reshape(-1, p**axes * channels)
+
+
+#: Every structure by the name that plans and results give it.
+STRUCTURES: dict[str, type[Structure]] = {
+    structure.kind: structure for structure in (Dense, Channels, Tokens, Isotropic)
+}

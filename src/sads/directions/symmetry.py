@@ -17,13 +17,13 @@ symmetry is rejected with probability below `VETO_LEVEL`.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
+from ..statistics.sign_flips import sign_patterns
 from .structure import Structure
 
 Folds = Iterable[np.ndarray]  # independent estimates of the factor, each n x n
@@ -89,15 +89,15 @@ def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
         bases = [half for basis in bases for half in _split(basis, flip) if half.shape[1]]
     if not transposes:
         return [Sector((basis,)) for basis in bases]
-    found: list[Sector] = []
+    parts: list[Sector] = []
     for basis in bases:
         image = basis[transposes[0]]
         # Transposing maps a sector to itself or to another one; of such a pair one is kept.
         if abs(basis.T @ image).sum() > 0:
-            found += [Sector((half,)) for half in _split(basis, transposes[0]) if half.shape[1]]
-        elif not any(abs(s.images[-1].T @ basis).sum() > 0 for s in found):
-            found.append(Sector((basis, image)))
-    return found
+            parts += [Sector((half,)) for half in _split(basis, transposes[0]) if half.shape[1]]
+        elif not any(abs(s.images[-1].T @ basis).sum() > 0 for s in parts):
+            parts.append(Sector((basis, image)))
+    return parts
 
 
 def _split(basis: Basis, reflection: Int[np.ndarray, " n"]) -> list[Basis]:
@@ -165,9 +165,3 @@ def _whitener(basis: Basis, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarra
     values, vectors = np.linalg.eigh(Sector((basis,)).restrict(matrix))
     kept = values > NULL * max(float(values[-1]), 0.0)
     return basis @ (vectors[:, kept] / np.sqrt(values[kept]))
-
-
-def sign_patterns(count: int) -> Float[np.ndarray, "S count"]:
-    """All sign patterns up to a global sign."""
-    patterns = np.array(list(product((1.0, -1.0), repeat=count - 1)))
-    return np.hstack([np.ones((len(patterns), 1)), patterns])

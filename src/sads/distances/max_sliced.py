@@ -31,6 +31,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..randomness import Random, as_generator
+from ..statistics.resampling import p_value
 from .checks import at_least, direction_norms, sample_pair
 from .quantiles import Coupling
 from .sliced import sliced_wasserstein
@@ -120,7 +121,7 @@ def max_sliced_wasserstein(
         direction=direction,
         fit_value=fit.sw2,
         null=float(null.mean()),
-        p_value=(1 + int((null >= score).sum())) / (1 + permutations),
+        p_value=p_value(score, null),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with this network, in words."""
+"""An examination of untrained networks: what is wrong with them, and what to change."""
 
 from .diagnosis import NETWORKS, Diagnosis, diagnose
 from .finding import Finding

@@ -1,24 +1,22 @@
 """The examination: all checks on one architecture."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from ..directions import FOLDS
 from ..errors import InputError, NetworkError
+from ..frames import as_frame
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
-from .finding import SEVERITIES, Finding
-from .geometries import (
-    asymmetric,
-    ill_conditioned,
-    low_frequency_heavy,
-    null_space,
-    probe_sensitive,
-)
-from .patient import admit
-from .responses import RESPONSES
+from .finding import SEVERITIES, Finding, NotChecked
+from .findings import GEOMETRIES, RESPONSES
+from .patient import Examined, admit
+
+if TYPE_CHECKING:
+    import pandas
 
 NETWORKS = 768  # of each geometry: whitened error 0.05 for iddpm-16
 Report = Callable[[str], None]
@@ -26,7 +24,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found.
+    """What the doctor says of one architecture.
 
     Attributes:
         network: name of the architecture.
@@ -35,6 +33,11 @@ class Diagnosis:
         networks: behind each geometry.
         skipped: checks that could not be made, with the reason.
         assumptions: what the architecture is taken for.
+
+    >>> import sads
+    >>> diagnosis = sads.diagnose("cnn", shape="1x4x4", networks=12)
+    >>> [finding.code for finding in diagnosis.findings][0]
+    'padding-only'
     """
 
     network: str
@@ -43,6 +46,10 @@ class Diagnosis:
     networks: int
     skipped: tuple[str, ...]
     assumptions: Assumptions | None = None
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each finding; needs pandas."""
+        return as_frame(map(asdict, self.findings))
 
 
 def diagnose(
@@ -70,16 +77,11 @@ def diagnose(
         raise InputError(f"the doctor needs at least {FOLDS} networks, got {networks}")
     tell("a few steps of training")
     patient = admit(family, seed)
-    findings = [found for check in RESPONSES for found in check(patient)]
 
     def geometry(probe: Probe) -> Geometry:
         tell(f"geometry at {probe.describe()}")
         return estimate_geometry(
-            patient.family,
-            networks=networks,
-            probe=probe,
-            seed=seed,
-            zero_output="last",
+            patient.family, networks=networks, probe=probe, seed=seed, zero_output="last"
         )
 
     gaussian = geometry(Gaussian(1.0))
@@ -90,14 +92,14 @@ def diagnose(
         skipped.append(f"everything at x = 0, probe-sensitive: {error}")
         zero = gaussian
     tell("spectra")
-    findings += [*ill_conditioned(zero), *low_frequency_heavy(zero)]
-    findings += [*null_space(zero, patient), *asymmetric(zero, patient)]
-    if zero.whitened_error is None or gaussian.whitened_error is None:
-        needed = -(-zero.structure.rows // zero.plan.readout.rank)
-        skipped.append(f"probe-sensitive: it takes at least {needed:,} networks")
-    elif zero is not gaussian:
-        findings += probe_sensitive(zero, gaussian)
-    findings.sort(key=lambda one: SEVERITIES.index(one.severity))
+    findings = [finding for check in RESPONSES for finding in check(patient)]
+    examined = Examined(**vars(patient), zero=zero, gaussian=gaussian)
+    for check in GEOMETRIES:
+        try:
+            findings += check(examined)
+        except NotChecked as reason:
+            skipped.append(str(reason))
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Diagnosis(
         family.name,
         family.shape,

@@ -1,5 +1,6 @@
-"""One thing that was found about an architecture."""
+"""What the doctor has to say about an architecture."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +10,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding.
+    """One thing that the doctor has to say.
 
     Attributes:
         code: its name, the same for all networks.
@@ -17,6 +18,11 @@ class Finding:
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
+
+    >>> import sads
+    >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
+    >>> finding.severity
+    'note'
     """
 
     code: str
@@ -24,3 +30,13 @@ class Finding:
     evidence: str
     meaning: str
     suggestion: str
+
+
+class NotChecked(Exception):  # noqa: N818 - a reason, not an error
+    """Raised by a check that cannot be made; the message says which and why."""
+
+
+def at_least(findings: Sequence[Finding], severity: Severity) -> list[Finding]:
+    """The findings of a severity or a worse one."""
+    worse = SEVERITIES[: SEVERITIES.index(severity) + 1]
+    return [finding for finding in findings if finding.severity in worse]

@@ -6,7 +6,7 @@ Both are evaluated in float64, where "does not depend on" means below 1e-9; in f
 module fixes its precision, below 1e-4.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,10 +14,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import NetworkError
-from ..geometry.checks import check_family
-from ..inspection.zero_outputs import Silence, is_mute, redrawing, silence_of, zero_layers
+from ..geometry import Geometry
+from ..inspection.checks import check_family
+from ..inspection.zero_outputs import Silence, is_mute, redrawn, silence_of, zero_layers
 from ..networks import ScoreFamily
-from ..networks.adapters.calls import Adapted
+from ..networks.adapters import Adapted, module_inside
 from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
 from ..probes import Gaussian
@@ -31,7 +32,7 @@ ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4}
 
 @dataclass(frozen=True)
 class Patient:
-    """One architecture, ready to be asked.
+    """One architecture, and two of its networks to be examined.
 
     Attributes:
         family: the architecture; if its output is silent, with the layers to blame redrawn.
@@ -59,7 +60,7 @@ class Patient:
     @property
     def module(self) -> nn.Module:
         """The module inside, whose layers can be named."""
-        return _inside(self.start)
+        return module_inside(self.start)
 
     def run(
         self, network: nn.Module, x: Float[Tensor, "N ..."], timestep: int
@@ -84,8 +85,21 @@ class Patient:
         return self.family.schedule.steps // 2
 
 
+@dataclass(frozen=True)
+class Examined(Patient):
+    """A patient whose geometries are known.
+
+    Attributes:
+        zero: the geometry at x = 0; where the network is silent there, the other one.
+        gaussian: the geometry at Gaussian inputs.
+    """
+
+    zero: Geometry
+    gaussian: Geometry
+
+
 def admit(family: ScoreFamily, seed: int = 0) -> Patient:
-    """Build what the examination needs; a silent network is woken first.
+    """Build what the examination needs; layers that silence the output are redrawn first.
 
     Raises:
         NetworkError: if the family cannot be evaluated at all.
@@ -99,14 +113,14 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
         silence = silence_of(first, x[:1], middle)
     if silence is not None:
         names = silence.layers or silence.zeros
-        family = replace(family, factory=redrawing(family.factory, names))
+        family = redrawn(family, names)
     family = check_family(family, probe, seed, "last").members.family
     # Made twice and not copied: some modules refuse that.
     start, moved = (one.member(seed).eval() for one in (family, as_made))
     start.requires_grad_(False)
     start, moved, x = _in_double_precision(start, moved, x)
     steps = take_steps(moved, x[:FEW], family.schedule, seed)
-    stuck = zero_layers(_inside(moved))
+    stuck = zero_layers(module_inside(moved))
     move_on(moved, steps.moved or {n for n, _ in moved.named_parameters()}, seed)
     moved.requires_grad_(False)
     return Patient(family, silence, start, moved, steps, stuck, x)
@@ -139,11 +153,7 @@ def _is_silent(family: ScoreFamily, first: nn.Module, x: Tensor, seed: int) -> b
         raise NetworkError(why_not_called(first, x[:1], error)) from error
 
 
-def _inside(network: nn.Module) -> nn.Module:
-    return network.network if isinstance(network, Adapted) else network
-
-
 def relative(difference: Tensor, scale: Tensor) -> float:
-    """Norm of one tensor over that of another; 0 where both vanish."""
+    """The norm of a difference over the norm of a scale; 0 where both vanish."""
     size = float(scale.norm())
     return float(difference.norm()) / size if size else float(np.sign(float(difference.norm())))

@@ -83,7 +83,7 @@ def _backward(network: nn.Module, x: Tensor, t: Tensor, eps: Tensor) -> str:
 def _adam(
     parameters: dict[str, nn.Parameter], moments: dict[str, tuple[Tensor, Tensor]], step: int
 ) -> None:
-    """One step; by hand, since importing torch's own takes longer than the examination."""
+    """Take one step of Adam; torch's own takes longer to import than the examination takes."""
     for name, parameter in parameters.items():
         gradient = parameter.grad
         if gradient is None or (name not in moments and not bool(gradient.any())):

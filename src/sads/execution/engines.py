@@ -1,18 +1,25 @@
-"""Where trials run, behind `concurrent.futures`: `local`, `dask` or `dask:ADDRESS`."""
+"""Where calls run, behind `concurrent.futures`: `local`, `dask` or `dask:ADDRESS`.
+
+A call is a function of a module with arguments that JSON can carry, so that any worker on any
+machine can make it.
+"""
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import InputError, brief
 from .local import STARTS, EngineError, LocalExecutor, WorkerLostError
 
 REFRESH_SECONDS = 5.0
 CONNECT_TIMEOUT = "10s"
+
+
+Answer = TypeVar("Answer")
 
 
 class Engine:
@@ -28,9 +35,9 @@ class Engine:
         """Calls that can run at once."""
         return self._workers
 
-    def submit(self, function: Callable[[str], str], text: str) -> Future[str]:
-        """Call a function of a module with a text on some worker."""
-        return self.executor.submit(function, text)
+    def submit(self, function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
+        """Call a function of a module on some worker; JSON carries arguments and answer."""
+        return self.executor.submit(function, *arguments)
 
     def lost(self, error: BaseException) -> WorkerLostError:
         """The death of a worker behind the error of a call.
@@ -42,7 +49,7 @@ class Engine:
             return error
         if isinstance(error, EngineError):
             raise error
-        raise EngineError(f"the workers cannot run trials: {error!r}") from error
+        raise EngineError(f"the workers cannot run anything: {error!r}") from error
 
     def close(self) -> None:
         """Stop all work now."""
@@ -50,11 +57,27 @@ class Engine:
 
 
 class LocalEngine(Engine):
-    """Processes on this machine, one torch thread each unless told otherwise."""
+    """Processes on this machine.
 
-    def __init__(self, workers: int | None = None, *, threads: int = 1, log: Path | None = None):
+    Args:
+        workers: how many; one for each core that this process may use unless given.
+        threads: torch threads of each.
+        log: file for what they say on standard error.
+        preload: modules that a worker imports before its first call.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        threads: int = 1,
+        log: Path | None = None,
+        preload: Sequence[str] = (),
+    ):
         super().__init__(workers or usable_cores())
-        self.executor = LocalExecutor(self._workers, threads=threads, log=log)
+        self.executor: Executor = LocalExecutor(
+            self._workers, threads=threads, log=log, preload=preload
+        )
 
 
 class DaskEngine(Engine):
@@ -74,7 +97,7 @@ class DaskEngine(Engine):
         gpu = {"GPU": 1} if device.startswith("cuda") else None
         self._client = _client(address, self._workers, gpu)
         options = {} if gpu is None else {"resources": gpu}
-        self.executor = self._client.get_executor(pure=False, **options)
+        self.executor: Executor = self._client.get_executor(pure=False, **options)
 
     @property
     def slots(self) -> int:
@@ -89,9 +112,7 @@ class DaskEngine(Engine):
         if isinstance(error, KilledWorker):
             return WorkerLostError("its dask worker died", deaths=error.allowed_failures + 1)
         if isinstance(error, CancelledError):
-            raise EngineError(
-                "the dask scheduler is gone: start it and run the same command again"
-            ) from error
+            raise EngineError("the dask scheduler is gone: start it and begin again") from error
         return super().lost(error)
 
     def close(self) -> None:
@@ -111,7 +132,7 @@ def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> An
         raise InputError("the dask engines need an extra: pip install 'sads[cluster]'") from error
     import logging
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the driver reports
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # whoever calls reports
     if address is not None:
         try:
             return Client(address, timeout=CONNECT_TIMEOUT)
@@ -131,7 +152,7 @@ def _local_cluster(workers: int, gpu: dict[str, int] | None) -> Any:
     config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
     failed: Exception | None = None
     for _ in range(STARTS):  # a worker may be killed while it starts, but not for ever
-        # The driver counts deaths itself; the scheduler need not try again.
+        # Whoever calls counts deaths; the scheduler need not try again.
         with config.set({"distributed.scheduler.allowed-failures": 0}):
             try:
                 return LocalCluster(
@@ -139,7 +160,7 @@ def _local_cluster(workers: int, gpu: dict[str, int] | None) -> Any:
                     threads_per_worker=1,
                     processes=True,
                     memory_limit=0,
-                    dashboard_address=":0",  # any free port: two sweeps may run side by side
+                    dashboard_address=":0",  # any free port: two clusters may run side by side
                     silence_logs=logging.CRITICAL,
                     resources=gpu,
                 )
@@ -158,17 +179,30 @@ def usable_cores() -> int:
 def check_engine(name: str, workers: int | None) -> None:
     """Refuse a name that is no engine's, before anything is started."""
     if workers is not None and workers < 1:
-        raise InputError(f"a sweep needs at least 1 worker, got {workers}")
+        raise InputError(f"an engine needs at least 1 worker, got {workers}")
     kind, colon, address = name.partition(":")
     if name != "local" and (kind != "dask" or bool(colon) != bool(address)):
         raise InputError(f"an engine is local, dask or dask:ADDRESS, got {name!r}")
 
 
 def make_engine(
-    name: str, *, workers: int | None = None, device: str = "cpu", log: Path | None = None
+    name: str,
+    *,
+    workers: int | None = None,
+    device: str = "cpu",
+    log: Path | None = None,
+    preload: Sequence[str] = (),
 ) -> Engine:
-    """The engine of a name: `local`, `dask` or `dask:ADDRESS`."""
+    """The engine of a name: `local`, `dask` or `dask:ADDRESS`.
+
+    Args:
+        name: of the engine.
+        workers: calls at once; the cores of this machine, or the scheduler's threads.
+        device: with `cuda`, dask is asked for a GPU for each call.
+        log: where local workers write what they say on standard error.
+        preload: modules that local workers import before their first call.
+    """
     check_engine(name, workers)
     if name == "local":
-        return LocalEngine(workers, log=log)
+        return LocalEngine(workers, log=log, preload=preload)
     return DaskEngine(name.partition(":")[2] or None, workers, device)

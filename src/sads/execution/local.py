@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -41,11 +41,11 @@ class EngineError(SadsError):
 class _Process:
     """A worker process and the pipes to it."""
 
-    def __init__(self, threads: int, log: Path | None):
+    def __init__(self, threads: int, log: Path | None, preload: Sequence[str]):
         stderr = None if log is None else open(log, "a")  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "sads.execution.worker"],
+                [sys.executable, "-P", "-m", "sads.execution.worker", *preload],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -62,7 +62,7 @@ class _Process:
         return self._process.poll() is None
 
     def ask(self, line: str = "") -> dict[str, Any] | None:
-        """The answer to a line, the first one without asking; None from the dead."""
+        """The answer to a line, the first one without asking; None if the process has died."""
         calls, answers = self._process.stdin, self._process.stdout
         if calls is None or answers is None:
             return None
@@ -75,8 +75,8 @@ class _Process:
             return None
         return json.loads(answer) if answer.endswith("\n") else None
 
-    def bury(self) -> str:
-        """Wait for its end, and say what it died of."""
+    def ended(self) -> str:
+        """Wait for its end, and say how it ended."""
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):  # what was not read is lost with the reader
                 if pipe is not None:
@@ -92,12 +92,20 @@ class LocalExecutor(Executor):
         workers: how many.
         threads: torch threads of each.
         log: file for what they say on standard error.
+        preload: modules that they import before their first call.
     """
 
-    def __init__(self, workers: int, *, threads: int = 1, log: Path | None = None):
+    def __init__(
+        self,
+        workers: int,
+        *,
+        threads: int = 1,
+        log: Path | None = None,
+        preload: Sequence[str] = (),
+    ):
         self._pool = ThreadPoolExecutor(workers)
         self._own = threading.local()
-        self._threads, self._log = threads, log
+        self._threads, self._log, self._preload = threads, log, preload
         self._lock = threading.Lock()
         self._alive: set[_Process] = set()
         self._closed = False
@@ -118,19 +126,19 @@ class LocalExecutor(Executor):
             process.kill()
         self._pool.shutdown(wait, cancel_futures=True)
         for process in alive:
-            process.bury()
+            process.ended()
 
     def _call(self, line: str) -> Any:
         """In a thread of the pool, which keeps its process from call to call."""
         process = getattr(self._own, "process", None)
         if process is not None and not process.alive:  # it died between two calls
-            self._bury(process)
+            self._forget(process)
             process = None
         process = self._own.process = process or self._started()
         answer = process.ask(line)
         if answer is None:
             self._own.process = None
-            raise WorkerLostError(f"its worker died ({self._bury(process)})")
+            raise WorkerLostError(f"its worker died ({self._forget(process)})")
         if "error" in answer:
             raise EngineError(f"a worker failed: {answer['error']}")
         return answer["value"]
@@ -142,18 +150,18 @@ class LocalExecutor(Executor):
             with self._lock:
                 if self._closed:
                     raise WorkerLostError("the engine is closed")
-                process = _Process(self._threads, self._log)
+                process = _Process(self._threads, self._log, self._preload)
                 self._alive.add(process)
             if process.ask() is not None:
                 return process
-            ended = self._bury(process)
+            ended = self._forget(process)
         where = "above" if self._log is None else self._log
         raise EngineError(f"workers cannot be started ({ended}): see {where}")
 
-    def _bury(self, process: _Process) -> str:
+    def _forget(self, process: _Process) -> str:
         with self._lock:
             self._alive.discard(process)
-        return process.bury()
+        return process.ended()
 
 
 def _environment(threads: int) -> dict[str, str]:

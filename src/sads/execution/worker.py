@@ -1,7 +1,8 @@
 """A worker process of the local engine: one JSON line in for each call, one line out.
 
-It ends when its standard input does, at once and in the middle of a trial, so that no worker
-outlives its driver, however that died.
+It ends when its standard input does, at once and in the middle of a call, so that no worker
+outlives the process that started it, however that died. The modules named on its command line are
+imported before it says that it is ready.
 """
 
 import faulthandler
@@ -25,11 +26,14 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     faulthandler.enable()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started it
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
-    import_module("sads.api")  # torch takes seconds to load
-    import_module("sads.devices").keep_freed_memory()
+    from ..devices import keep_freed_memory  # with torch, which takes seconds to load
+
+    for module in sys.argv[1:]:
+        import_module(module)
+    keep_freed_memory()
     code_version()  # of the files as they are now, which is what has been loaded
     answer = {"value": os.getpid()}
     while True:

@@ -1,10 +1,7 @@
 """The figures of the paper, and four beyond it, each with its claim tested on our own numbers.
 
-One module a figure. Each has
-
-- `SCALES`: the sizes of the experiment at `smoke`, `laptop` and `paper` scale;
-- `data(request)`: computes the rows, going on from what is known;
-- `draw(data)` and `verdict(rows)`: functions of the data alone.
+A figure is an `Experiment` in a module of its own; figures 7, 8 and 10 show the same trainings and
+share one. `catalogue` lists them, `run` makes them.
 """
 
 from .catalogue import FIGURES, SCALES

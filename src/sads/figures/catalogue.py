@@ -3,13 +3,9 @@
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Protocol, cast
-
-from matplotlib.figure import Figure
 
 from ..errors import InputError
-from .data import Data, Request, Rows
-from .verdict import Finding
+from .data import Experiment
 
 SCALES = ("smoke", "laptop", "paper")
 FIGURES: Mapping[str, str] = MappingProxyType(
@@ -20,10 +16,10 @@ FIGURES: Mapping[str, str] = MappingProxyType(
         "4": "figure_04_theorem",
         "5": "figure_05_contours",
         "6": "figure_06_eigenvectors",
-        "7": "figure_07_mnist",
-        "8": "figure_08_alignment",
+        "7": "figure_07_08_10_rotations",
+        "8": "figure_07_08_10_rotations",
         "9": "figure_09_forward_probe",
-        "10": "figure_10_samples",
+        "10": "figure_07_08_10_rotations",
         "11": "figure_11_probe_sensitivity",
         "A": "figure_a_training",
         "B": "figure_b_classifier",
@@ -31,32 +27,6 @@ FIGURES: Mapping[str, str] = MappingProxyType(
         "D": "figure_d_regularisation",
     }
 )
-
-
-#: Figures without trials that a table could hold.
-WITHOUT_TRIALS = frozenset({"3", "4", "5", "9", "11", "A"})
-
-
-class FigureModule(Protocol):
-    """What a module of a figure has.
-
-    Attributes:
-        TITLE: what it shows, in a few words.
-        SCALES: settings of each scale.
-        PARTS: names that `--only` may choose from; empty where the figure is one piece.
-        POWERLESS: scales that train too little to decide anything.
-    """
-
-    TITLE: str
-    SCALES: Mapping[str, Any]
-    PARTS: tuple[str, ...]
-    POWERLESS: tuple[str, ...]
-
-    def data(self, request: Request) -> Data: ...
-
-    def draw(self, data: Data) -> Figure: ...
-
-    def verdict(self, rows: Rows) -> tuple[Finding, ...]: ...
 
 
 def chosen(name: str) -> list[str]:
@@ -76,9 +46,10 @@ def chosen(name: str) -> list[str]:
     return [key]
 
 
-def module(key: str) -> FigureModule:
-    """The module of a figure."""
-    return cast(FigureModule, import_module(f".{FIGURES[key]}", __package__))
+def experiment(key: str) -> Experiment:
+    """A figure of the catalogue: `FIGURE_04` of its module."""
+    module = import_module(f".{FIGURES[key]}", __package__)
+    return getattr(module, file_name(key).replace("-", "_").upper())
 
 
 def file_name(key: str) -> str:

@@ -1,11 +1,16 @@
-"""What goes into a figure, and the numbers that come out before anything is drawn."""
+"""What goes into a figure, the numbers that come out before anything is drawn, and what it is."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .verdict import Finding
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -63,3 +68,39 @@ class Data:
     rows: Rows
     protocol: Mapping[str, Any]
     pictures: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that have rows, in the order of the rows."""
+        return list(dict.fromkeys(row["part"] for row in self.rows))
+
+
+def _accept(request: Request) -> None:
+    """Nothing is needed but the request."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure: what it shows, its sizes, and the steps that make it.
+
+    Attributes:
+        title: what it shows, in a few words.
+        scales: settings at `smoke`, `laptop` and `paper` scale.
+        data: computes the rows, going on from what is known.
+        draw: the drawing, a function of the data alone.
+        verdict: the claims and whether they hold, a function of the rows alone.
+        parts: names that a request may choose from; empty where the figure is one piece.
+        powerless: scales that train too little to decide anything.
+        trials: whether it has trials, which a table could hold.
+        check: called before anything is computed; raises where the user's data are missing.
+    """
+
+    title: str
+    scales: Mapping[str, Any]
+    data: Callable[[Request], Data]
+    draw: Callable[[Data], "Figure"]
+    verdict: Callable[[Rows], tuple[Finding, ...]]
+    parts: tuple[str, ...] = ()
+    powerless: tuple[str, ...] = ("smoke",)
+    trials: bool = True
+    check: Callable[[Request], object] = _accept

@@ -6,8 +6,6 @@ mean nothing, the band's subspace does.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,72 +14,49 @@ from matplotlib.figure import Figure
 
 from ..data import band_directions
 from ..draws import DRAWS
-from ..geometry import load_geometry
-from ..statistics.means import mean_and_error
-from .data import Data, Request, Rows
-from .style import BLUE, ORANGE, PAGE, sheet
-from .trials import geometry_directory, planned, run_parts, samples_of
-from .verdict import Finding, mean_interval, positive
+from ..statistics.means import paired_differences
+from .data import Data, Experiment, Request, Rows
+from .style import BLUE, ORANGE, PAGE, error_bars, sheet
+from .trials import FIVE, THREE, Setup, run_parts, samples_of
+from .verdict import Finding
 
-TITLE = "spheres in the first and the last directions"
-PARTS: tuple[str, ...] = ()
-POWERLESS = ("smoke",)
 FOLDER = "figure-01"
-PLACES = ("last", "first")  # the smallest eigenvalue, the largest
+PLACES = {"last": "smallest", "first": "largest"}  # eigenvalue
+COLOURS = {"last": BLUE, "first": ORANGE}
 METRIC = "sw2"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Network, shape, training and seeds."""
-
-    network: str
-    shape: str
-    protocol: str | Mapping[str, Any]
-    seeds: tuple[int, ...]
-
-
 _LAPTOP = {"preset": "laptop", "iterations": 1_000, "learning_rate": 1e-3, "batch_size": 128}
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings("dit-2,depth=2", "1x8x8", "smoke", (0, 1)),
-        "laptop": Settings("dit-2", "1x16x16", _LAPTOP, (0, 1, 2)),
-        "paper": Settings(
-            "dit-2", "1x16x16", {"preset": "paper", "iterations": 10_000}, (0, 1, 2, 3, 4)
-        ),
-    }
-)
+_PAPER = {"preset": "paper", "iterations": 10_000}
+SCALES: Mapping[str, Setup] = {
+    "smoke": Setup("dit-2,depth=2", "1x8x8", "smoke", (0, 1)),
+    "laptop": Setup("dit-2", "1x16x16", _LAPTOP, THREE),
+    "paper": Setup("dit-2", "1x16x16", _PAPER, FIVE),
+}
 
 
 def data(request: Request) -> Data:
     """One row for each training, and the coordinates of the first seed's samples."""
-    settings = SCALES[request.scale]
-    geometry = geometry_directory(request, FOLDER, settings.network, shape=settings.shape)
-    spectrum = load_geometry(geometry).spectrum()
-    bands = {"first": 0, "last": len(spectrum.bands) - 1}
-    grid = {
-        "networks": [settings.network],
-        "shape": settings.shape,
-        "data": [f"sphere:geometry={geometry}:band={bands[place]}" for place in PLACES],
-    }
-    plan = planned(settings.protocol, settings.seeds, grid)
+    setup = SCALES[request.scale]
+    place, geometry = setup.geometry(request, FOLDER)
+    spectrum = geometry.spectrum()
+    bands = {"last": len(spectrum.bands) - 1, "first": 0}
+    names = {f"sphere:geometry={place}:band={band}": name for name, band in bands.items()}
+    plan = setup.planned({"data": list(names)})
     rows, pictures = [], {}
     for row in run_parts(request, FOLDER, {"spheres": plan})["spheres"]:
-        band = int(row["data"].rpartition("=")[2])
-        place = next(place for place in PLACES if bands[place] == band)
+        name = names[row["data"]]
         # The directions of older draws are not those that the seed stands for now.
         shown = row["seed"] == 0 and row["draws"] == DRAWS
         samples = samples_of(request, FOLDER, row) if shown else None
         if samples is not None:
-            v = band_directions(spectrum, band, row["seed"], 3)
-            pictures[f"cloud-{place}"] = coordinates(samples, v)
-        rows.append(row | {"part": place})
+            v = band_directions(spectrum, bands[name], row["seed"], 3)
+            pictures[f"cloud-{name}"] = coordinates(samples, v)
+        rows.append(row | {"part": name})
     protocol = {
-        "network": settings.network,
-        "shape": settings.shape,
+        "network": setup.network,
+        "shape": setup.shape,
         "bands": {p: [spectrum.bands[b].first, spectrum.bands[b].last] for p, b in bands.items()},
         "training": rows[0]["protocol"],
-        "seeds": list(settings.seeds),
+        "seeds": list(setup.seeds),
     }
     return Data(rows, protocol, pictures)
 
@@ -99,31 +74,32 @@ def draw(data: Data) -> Figure:
     grid = figure.add_gridspec(1, 3, width_ratios=[1.2, 1.2, 0.8])
     known = [np.abs(v) for k, v in data.pictures.items() if k.startswith("cloud")]
     reach = max([1.5, *(float(np.quantile(v, 0.95)) for v in known)])
-    ticks = (-int(reach), 0, int(reach))
-    names = {"last": "smallest eigenvalue", "first": "largest eigenvalue"}
-    for column, (place, colour) in enumerate(zip(PLACES, (BLUE, ORANGE), strict=True)):
-        axes: Any = figure.add_subplot(grid[0, column], projection="3d")
-        cloud = data.pictures.get(f"cloud-{place}")
-        if cloud is not None:
-            axes.scatter(*cloud.T, s=3, color=colour, depthshade=True)
-        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
-        axes.set(xticks=ticks, yticks=ticks, zticks=ticks)
-        axes.tick_params(labelsize=5, pad=-3)
-        for number, label in enumerate((axes.set_xlabel, axes.set_ylabel, axes.set_zlabel), 1):
-            label(rf"$v_{number}^\top x/\sqrt{{D}}$", fontsize=6, labelpad=-8)
-        axes.set_box_aspect((1, 1, 1))
-        axes.set_title(f"sphere in the {names[place]}'s band", fontsize=7)
     chart = figure.add_subplot(grid[0, 2])
-    for slot, (place, colour) in enumerate(zip(PLACES, (BLUE, ORANGE), strict=True)):
+    for slot, (place, colour) in enumerate(COLOURS.items()):
+        axes: Any = figure.add_subplot(grid[0, slot], projection="3d")
+        if (cloud := data.pictures.get(f"cloud-{place}")) is not None:
+            axes.scatter(*cloud.T, s=3, color=colour, depthshade=True)
+        _frame(axes, reach)
+        axes.set_title(f"sphere in the {PLACES[place]} eigenvalue's band", fontsize=7)
         values = list(by_seed(data.rows, place).values())
-        mean, error = mean_and_error(values)
         chart.plot([slot] * len(values), values, ".", color="0.7")
-        chart.errorbar(slot, mean, error or 0.0, marker="o", color=colour, capsize=2)
-    chart.set_xticks([0, 1], ["smallest", "largest"])
+        error_bars(chart, [slot], [values], color=colour, markersize=6, capsize=2)
+    chart.set_xticks([0, 1], list(PLACES.values()))
     chart.set_xlim(-0.5, 1.5)
     chart.set_xlabel("eigenvalue")
     chart.set_ylabel("SW$_2$ to held-out data")
     return figure
+
+
+def _frame(axes: Any, reach: float) -> None:
+    """A cube around the sphere with its three coordinates."""
+    ticks = (-int(reach), 0, int(reach))
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
+    axes.set(xticks=ticks, yticks=ticks, zticks=ticks)
+    axes.tick_params(labelsize=5, pad=-3)
+    for number, label in enumerate((axes.set_xlabel, axes.set_ylabel, axes.set_zlabel), 1):
+        label(rf"$v_{number}^\top x/\sqrt{{D}}$", fontsize=6, labelpad=-8)
+    axes.set_box_aspect((1, 1, 1))
 
 
 def by_seed(rows: Rows, place: str) -> dict[int, float]:
@@ -133,15 +109,12 @@ def by_seed(rows: Rows, place: str) -> dict[int, float]:
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """The sphere in the smallest eigenvalue's band is modelled better."""
-    last, first = by_seed(rows, "last"), by_seed(rows, "first")
-    gaps = [first[seed] - last[seed] for seed in sorted(first.keys() & last.keys())]
-    value, interval = mean_interval(gaps)
-    return (
-        Finding(
-            "a sphere in the last directions is modelled better than one in the first",
-            "SW2 of the first minus that of the last directions, paired over seeds",
-            value,
-            interval,
-            positive(interval),
-        ),
+    finding = Finding.of_mean(
+        "a sphere in the last directions is modelled better than one in the first",
+        "SW2 of the first minus that of the last directions, paired over seeds",
+        paired_differences(by_seed(rows, "first"), by_seed(rows, "last")),
     )
+    return (finding,)
+
+
+FIGURE_01 = Experiment("spheres in the first and the last directions", SCALES, data, draw, verdict)

@@ -10,9 +10,6 @@ seed decides nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,77 +18,60 @@ from matplotlib.ticker import MaxNLocator
 
 from ..data import BASES, centred
 from ..randomness import stream
-from ..sweep.correlation import LEAST_BANDS, bootstrapped
-from .data import Data, Request, Rows
+from ..specs import parse_shape
+from ..statistics.means import paired_values
+from ..statistics.ranks import bootstrapped, rank_correlation
+from ..statistics.resampling import bootstrap_difference, percentiles
+from ..sweep.correlation import LEAST_BANDS
+from .data import Data, Experiment, Request, Rows
 from .style import PAGE, sheet
-from .trials import planned, run_parts
-from .verdict import Finding, percentiles, positive, rank_correlation
+from .trials import FIVE, SHORT, SMALL_UNET, Setup, index_of, run_parts
+from .verdict import Finding
 
-TITLE = "MSW2 over the elements of five bases"
-PARTS = BASES
-POWERLESS = ("smoke",)
 METRIC = "msw2"
 FOLDER = "figure-02"
 FREQUENCY = ("dct", "dst", "hadamard")
 LOCAL = ("canonical", "haar")
 RESAMPLES = 2_000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Network, side of the square images, protocol and seeds."""
-
-    network: str
-    side: int
-    protocol: str | Mapping[str, Any]
-    seeds: tuple[int, ...]
-
-
-_SHORT = {
-    "preset": "laptop",
-    "iterations": 150,
-    "batch_size": 64,
-    "learning_rate": 1e-3,
-    "steps": 30,
-    "samples": 300,
+_SMOKE = {"preset": "smoke", "iterations": 5, "steps": 3}
+SCALES: Mapping[str, Setup] = {
+    "smoke": Setup(SMALL_UNET, "1x4x4", _SMOKE, (0,)),
+    "laptop": Setup("iddpm-16", "1x8x8", SHORT, (0, 1)),
+    "paper": Setup("iddpm-16", "1x16x16", "paper", FIVE),
 }
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings(
-            "iddpm-16,channels=8,groups=8,mults=1x1",
-            4,
-            {"preset": "smoke", "iterations": 5, "steps": 3},
-            (0,),
-        ),
-        "laptop": Settings("iddpm-16", 8, _SHORT, (0, 1)),
-        "paper": Settings("iddpm-16", 16, "paper", (0, 1, 2, 3, 4)),
-    }
-)
+_TITLES = {
+    "canonical": "canonical",
+    "dct": "DCT",
+    "dst": "DST",
+    "hadamard": "Hadamard",
+    "haar": "Haar",
+}
+_AXES = {
+    "canonical": "pixel",
+    "dct": "frequency",
+    "dst": "frequency index",
+    "hadamard": "sequency",
+    "haar": "scale, place",
+}
 
 
 def data(request: Request) -> Data:
     """One row for each training, with its basis and its row and column in the picture."""
-    settings = SCALES[request.scale]
-    shape = f"1x{settings.side}x{settings.side}"
-    names = request.parts(PARTS)
-    common = {"networks": [settings.network], "shape": shape, "indices": "all"}
-    plans = {
-        name: planned(settings.protocol, settings.seeds, common | {"bases": [name]})
-        for name in names
-    }
-    found = run_parts(request, FOLDER, plans)
-    rows = []
-    for name in names:
-        for row in found[name]:
-            index = int(row["data"].rpartition(":")[2])
-            place = {"row": index // settings.side, "column": index % settings.side}
-            rows.append(row | {"basis": name} | place)
+    setup = SCALES[request.scale]
+    names = request.parts(BASES)
+    plans = {name: setup.planned({"indices": "all", "bases": [name]}) for name in names}
+    side = parse_shape(str(setup.shape))[-1]
+    rows = [
+        row | {"basis": name, "row": index_of(row) // side, "column": index_of(row) % side}
+        for name, trials in run_parts(request, FOLDER, plans).items()
+        for row in trials
+    ]
     protocol = {
-        "network": settings.network,
-        "shape": shape,
+        "network": setup.network,
+        "shape": setup.shape,
         "bases": list(names),
         "training": rows[0]["protocol"],
-        "seeds": list(settings.seeds),
+        "seeds": list(setup.seeds),
         "trials": len(rows),
     }
     return Data(rows, protocol)
@@ -99,16 +79,16 @@ def data(request: Request) -> Data:
 
 def table(rows: Rows, name: str) -> Float[np.ndarray, "H W S"]:
     """The metric of each element at its place, for the seeds that all elements have."""
-    places: dict[tuple[int, int], dict[int, float]] = {}
-    for row in rows:
-        if row["basis"] == name:
-            places.setdefault((row["row"], row["column"]), {})[row["seed"]] = row[METRIC]
-    seeds = sorted(set.intersection(*(set(own) for own in places.values())))
-    side = 1 + max(max(place) for place in places)
-    found = np.full((side, side, len(seeds)), np.nan)
-    for place, own in places.items():
-        found[place] = [own[seed] for seed in seeds]
-    return found
+    seeds, elements = paired_values(
+        ((row["row"], row["column"]), row["seed"], row[METRIC])
+        for row in rows
+        if row["basis"] == name
+    )
+    side = 1 + max(max(place) for place in elements)
+    values = np.full((side, side, len(seeds)), np.nan)
+    for place, by_seed in elements.items():
+        values[place] = by_seed
+    return values
 
 
 def draw(data: Data) -> Figure:
@@ -116,15 +96,15 @@ def draw(data: Data) -> Figure:
     names = list(dict.fromkeys(row["basis"] for row in data.rows))
     figure = sheet(PAGE, 1.75)
     panels = np.atleast_1d(figure.subplots(1, len(names)))
-    shown = [table(data.rows, name).mean(axis=2) for name in names]
-    low, high = min(v.min() for v in shown), max(v.max() for v in shown)
+    maps = [table(data.rows, name).mean(axis=2) for name in names]
+    low, high = min(v.min() for v in maps), max(v.max() for v in maps)
     image = None
-    for axes, name, found in zip(panels, names, shown, strict=True):
-        side = len(found)
+    for axes, name, values in zip(panels, names, maps, strict=True):
+        side = len(values)
         extent = (-0.5, side - 0.5, side - 0.5, -0.5)
         if name in FREQUENCY:
-            found, extent = centred(found), (0.5 - side, side - 0.5, side - 0.5, 0.5 - side)
-        image = axes.imshow(found, cmap="viridis", vmin=low, vmax=high, extent=extent)
+            values, extent = centred(values), (0.5 - side, side - 0.5, side - 0.5, 0.5 - side)
+        image = axes.imshow(values, cmap="viridis", vmin=low, vmax=high, extent=extent)
         axes.set_title(_TITLES[name])
         axes.set_xlabel(f"{_AXES[name]}, across", fontsize=6)
         axes.set_ylabel(f"{_AXES[name]}, down", fontsize=6)
@@ -136,47 +116,36 @@ def draw(data: Data) -> Figure:
     return figure
 
 
-_TITLES = {"canonical": "canonical", "dct": "DCT", "dst": "DST", "hadamard": "Hadamard"}
-_TITLES |= {"haar": "Haar"}
-_AXES = {"canonical": "pixel", "dct": "frequency", "dst": "frequency index", "hadamard": "sequency"}
-_AXES |= {"haar": "scale, place"}
-
-
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """Low frequencies are hard, localised vectors easier, those at the border easiest."""
     tables = {name: table(rows, name) for name in dict.fromkeys(r["basis"] for r in rows)}
-    found = [_low_frequencies(name, tables[name]) for name in FREQUENCY if name in tables]
+    findings = [_low_frequencies(name, tables[name]) for name in FREQUENCY if name in tables]
     if "canonical" in tables:
-        own = tables["canonical"]
-        border = np.ones(own.shape[:2], dtype=bool)
+        pixels = tables["canonical"]
+        border = np.ones(pixels.shape[:2], dtype=bool)
         border[1:-1, 1:-1] = False
-        found.append(
+        findings.append(
             _difference(
                 "single pixels at the border are modelled better than others",
                 "mean MSW2 inside minus that at the border",
-                own[~border],
-                own[border],
+                pixels[~border],
+                pixels[border],
             )
         )
-    waves, local = _joined(tables, FREQUENCY), _joined(tables, LOCAL)
-    if (len(waves) and len(local)) or not found:  # Haar alone has no claim of its own
-        found.append(
+    waves, local = (
+        [_elements(tables[name]) for name in names if name in tables]
+        for names in (FREQUENCY, LOCAL)
+    )
+    if (waves and local) or not findings:  # Haar alone has no claim of its own
+        findings.append(
             _difference(
                 "vectors localised in space are modelled better than waves",
                 "mean MSW2 of frequency bases minus that of canonical and Haar",
-                waves,
-                local,
+                np.concatenate(waves or [np.empty((0, 1))]),
+                np.concatenate(local or [np.empty((0, 1))]),
             )
         )
-    return tuple(found)
-
-
-def _joined(
-    tables: Mapping[str, Float[np.ndarray, "H W S"]], names: tuple[str, ...]
-) -> Float[np.ndarray, "n S"]:
-    """The elements of those bases that are there."""
-    none = np.empty((0, next(iter(tables.values())).shape[2]))
-    return np.concatenate([none, *(_elements(tables[name]) for name in names if name in tables)])
+    return tuple(findings)
 
 
 def _elements(values: Float[np.ndarray, "H W S"]) -> Float[np.ndarray, "n S"]:
@@ -193,12 +162,11 @@ def _low_frequencies(name: str, values: Float[np.ndarray, "H W S"]) -> Finding:
     elements = _elements(values)
     if len(elements) < LEAST_BANDS:
         return Finding(claim, statistic, None, None, None)
-    whole = rank_correlation(low, elements.mean(axis=1))
     interval = None
     if elements.shape[1] > 1:
-        draws = bootstrapped(low, elements, RESAMPLES, stream(0, "an order by frequency"))[:, 0]
-        interval = percentiles(draws)
-    return Finding(claim, statistic, whole, interval, positive(interval))
+        draws = bootstrapped(low, elements, RESAMPLES, stream(0, "an order by frequency"))
+        interval = percentiles(draws[:, 0])
+    return Finding.above(claim, statistic, rank_correlation(low, elements.mean(axis=1)), interval)
 
 
 def _difference(
@@ -210,19 +178,13 @@ def _difference(
     """Whether the first mean is above the second."""
     if min(len(worse), len(better)) < LEAST_BANDS:
         return Finding(claim, statistic, None, None, None)
-    whole = float(worse.mean() - better.mean())
-    if worse.shape[1] < 2:
-        return Finding(claim, statistic, whole, None, None)
-    generator = stream(0, "a difference of two sets of elements")
+    interval = None
+    if worse.shape[1] > 1:
+        generator = stream(0, "a difference of two sets of elements")
+        interval = bootstrap_difference(worse, better, RESAMPLES, generator)
+    return Finding.above(claim, statistic, float(worse.mean() - better.mean()), interval)
 
-    def drawn(values: np.ndarray, seeds: np.ndarray) -> float:
-        return (
-            values[:, seeds].mean(axis=1)[generator.integers(len(values), size=len(values))].mean()
-        )
 
-    draws = []
-    for _ in range(RESAMPLES):
-        seeds = generator.integers(worse.shape[1], size=worse.shape[1])
-        draws.append(drawn(worse, seeds) - drawn(better, seeds))
-    interval = percentiles(np.array(draws))
-    return Finding(claim, statistic, whole, interval, positive(interval))
+FIGURE_02 = Experiment(
+    "MSW2 over the elements of five bases", SCALES, data, draw, verdict, parts=BASES
+)

@@ -10,9 +10,6 @@ too, unless the layers themselves break them. Its asymmetry is
 the middle: on a grid of even size a single pixel is not centred.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,31 +18,17 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..api import network
-from ..diffusion import initial_network
-from .data import Data, Request, Rows
+from ..specs.sources import as_family
+from ..statistics.means import mean_interval
+from .data import Data, Experiment, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show
-from .verdict import Finding, mean_interval, positive
+from .verdict import Finding
 
-TITLE = "impulse responses, nearest against area resampling"
-PARTS: tuple[str, ...] = ()
-POWERLESS: tuple[str, ...] = ()
 NETWORK = "iddpm-16,resampling="
 RESAMPLINGS = ("nearest", "area")
 TIMESTEP = 500  # the network does not depend on it
 ROUNDING = 1e-6  # float64, amplified by norms of nearly constant features
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How many initialisations are looked at."""
-
-    seeds: int
-
-
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {"smoke": Settings(4), "laptop": Settings(200), "paper": Settings(1000)}
-)
+SCALES = {"smoke": 4, "laptop": 200, "paper": 1000}  # initialisations
 
 
 def square_symmetries(x: Float[Tensor, "... H W"]) -> list[Tensor]:
@@ -78,21 +61,21 @@ def asymmetry(z: Float[Tensor, "*C H W"]) -> float:
 
 def data(request: Request) -> Data:
     """The asymmetry of each initialisation, and the responses of the first."""
-    settings = SCALES[request.scale]
+    seeds = SCALES[request.scale]
     rows: list[dict[str, Any]] = []
     pictures: dict[str, np.ndarray] = {}
     for resampling in RESAMPLINGS:
-        family = network(f"{NETWORK}{resampling}")
+        family = as_family(f"{NETWORK}{resampling}")
         x = impulse(family.shape)
         pictures.setdefault("impulse", x[0, 0].numpy())
-        for seed in range(settings.seeds):
-            member = initial_network(family, seed).double()
+        for seed in range(seeds):
+            member = family.member(seed).double()
             symmetrise(member)
             with torch.no_grad():
                 z = member(x, torch.full((1,), TIMESTEP))[0]
             rows.append({"resampling": resampling, "seed": seed, "asymmetry": asymmetry(z)})
             pictures.setdefault(resampling, z[0].numpy())
-    protocol = {"network": "iddpm-16", "seeds": settings.seeds, "precision": "float64"}
+    protocol = {"network": "iddpm-16", "seeds": seeds, "precision": "float64"}
     return Data(rows, protocol, pictures)
 
 
@@ -126,26 +109,29 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
     """Nearest breaks the symmetry, area keeps it."""
     nearest, area = (_values(rows, name) for name in RESAMPLINGS)
     mean, interval = mean_interval(nearest.tolist())
-    worst = float(area.max()) if len(area) else None
     return (
-        Finding(
+        Finding.above(
             "nearest resampling makes the response to a symmetric input asymmetric",
             "mean asymmetry with nearest resampling",
             mean,
             interval,
-            _beyond_rounding(interval),
+            bound=ROUNDING,
         ),
-        Finding(
+        Finding.below(
             "area resampling does not",
             "largest asymmetry with area resampling",
-            worst,
-            None,
-            None if worst is None else worst < ROUNDING,
+            float(area.max()) if len(area) else None,
+            bound=ROUNDING,
         ),
     )
 
 
-def _beyond_rounding(interval: tuple[float, float] | None) -> bool | None:
-    if interval is not None and interval[1] < ROUNDING:
-        return False
-    return positive(interval and (interval[0] - ROUNDING, interval[1] - ROUNDING))
+FIGURE_03 = Experiment(
+    "impulse responses, nearest against area resampling",
+    SCALES,
+    data,
+    draw,
+    verdict,
+    powerless=(),
+    trials=False,
+)

@@ -16,7 +16,6 @@ with q = x + sigma eps (equation 18). Many independent chains give its mean erro
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,11 @@ from matplotlib.figure import Figure
 
 from ..networks.linear import Linear
 from ..randomness import stream
-from .data import Data, Request, Rows
+from ..statistics.means import Interval, mean_interval
+from .data import Data, Experiment, Request, Rows
 from .style import CYCLE, PAGE, sheet
-from .verdict import Finding, mean_interval
+from .verdict import Finding, above
 
-TITLE = "theorem 1 in five dimensions"
-PARTS: tuple[str, ...] = ()
-POWERLESS: tuple[str, ...] = ()
 EIGENVALUES = (8.0, 5.0, 3.0, 2.0, 1.0)
 SIGMA, GD_RATE, SGD_RATE = 1.0, 0.01, 0.001
 SIZE = len(EIGENVALUES)
@@ -51,13 +48,11 @@ class Settings:
     samples: int
 
 
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings(600, 6_000, 64, 200_000),
-        "laptop": Settings(600, 10_000, 256, 2_000_000),
-        "paper": Settings(600, 20_000, 1_000, 20_000_000),
-    }
-)
+SCALES: Mapping[str, Settings] = {
+    "smoke": Settings(600, 6_000, 64, 200_000),
+    "laptop": Settings(600, 10_000, 256, 2_000_000),
+    "paper": Settings(600, 20_000, 1_000, 20_000_000),
+}
 
 
 def phi() -> tuple[Matrix, Matrix]:
@@ -186,17 +181,17 @@ def _contraction(errors: Float[np.ndarray, " T"]) -> float:
 
 
 def _curve(rows: Rows, quantity: str, direction: int) -> tuple[list[int], list[float]]:
-    found = [r for r in rows if r["quantity"] == quantity and r["direction"] == direction]
-    return [r["step"] + 1 for r in found], [r["value"] for r in found]
+    own = [r for r in rows if r["quantity"] == quantity and r["direction"] == direction]
+    return [r["step"] + 1 for r in own], [r["value"] for r in own]
 
 
-def _numbers(rows: Rows, quantity: str) -> dict[int, list[tuple[float, float | None]]]:
-    """Value and theory of a quantity by direction."""
-    found: dict[int, list[tuple[float, float | None]]] = {}
-    for row in rows:
-        if row["quantity"] == quantity:
-            found.setdefault(row["direction"], []).append((row["value"], row["theory"]))
-    return found
+def _values(rows: Rows, quantity: str, direction: int | None = None) -> list[float]:
+    """The values of a quantity, in one direction or in all."""
+    return [
+        row["value"]
+        for row in rows
+        if row["quantity"] == quantity and direction in (None, row["direction"])
+    ]
 
 
 def draw(data: Data) -> Figure:
@@ -214,9 +209,9 @@ def draw(data: Data) -> Figure:
     axes[0].annotate("$u_5$", (300, 1e-8))
     axes[1].set_xscale("log")
     axes[1].legend()
-    traces = _numbers(data.rows, "covariance trace")
-    for i, value in enumerate(EIGENVALUES):
-        axes[2].plot(value, traces[i + 1][0][0], "o", color=CYCLE[i])
+    traces = _values(data.rows, "covariance trace")
+    for eigenvalue, value, colour in zip(EIGENVALUES, traces, CYCLE, strict=False):
+        axes[2].plot(eigenvalue, value, "o", color=colour)
     line = np.linspace(0, 1.08 * EIGENVALUES[0], 2)
     axes[2].plot(line, line * trace(0) / EIGENVALUES[0], color="0.5", linewidth=0.8, zorder=0)
     axes[2].annotate("theorem 1", (line[1] * 0.5, line[1] * 0.5 * 12), ha="right", va="bottom")
@@ -227,12 +222,9 @@ def draw(data: Data) -> Figure:
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """Rates, traces, lemma 1, and the order in which stochastic descent settles."""
-    settled = _numbers(rows, "settled sgd error")
-    chains = [[value for value, _ in settled[i]] for i in sorted(settled)]
+    chains = [_values(rows, "settled sgd error", i + 1) for i in range(SIZE)]
     gaps = [_gap(a, b) for a, b in pairwise(chains)]
-    smallest = min(gaps, key=lambda gap: gap[0]) if gaps else (None, None)
-    lemma = [v for found in _numbers(rows, "lemma 1 relative error").values() for v, _ in found]
-    worst = max(lemma, default=None)
+    smallest = min(gaps, key=lambda gap: gap[0])
     return (
         _close(rows, "contraction", "gradient descent contracts as in theorem 1", RATE_TOLERANCE),
         _close(
@@ -244,48 +236,53 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
         Finding(
             "the error of stochastic descent settles in the order of the eigenvalues",
             "smallest difference between neighbours, larger minus smaller eigenvalue",
-            smallest[0],
-            smallest[1],
-            _ordered(gaps),
+            *smallest,
+            _all_positive([interval for _, interval in gaps]),
         ),
-        Finding(
+        Finding.below(
             "the optimal network is that of lemma 1",
             "largest relative distance to the regression on samples",
-            worst,
-            None,
-            None if worst is None else worst < LEMMA_TOLERANCE,
+            max(_values(rows, "lemma 1 relative error"), default=None),
+            LEMMA_TOLERANCE,
         ),
     )
 
 
 def _close(rows: Rows, quantity: str, claim: str, tolerance: float) -> Finding:
     """Whether a quantity agrees with theory; of contractions, 1 minus them is compared."""
-    pairs = [(v, t) for found in _numbers(rows, quantity).values() for v, t in found if t]
+    pairs = [(r["value"], r["theory"]) for r in rows if r["quantity"] == quantity and r["theory"]]
+    what = quantity
     if quantity == "contraction":
-        pairs = [(1 - v, 1 - t) for v, t in pairs]
+        pairs, what = [(1 - v, 1 - t) for v, t in pairs], "1 - contraction"
     worst = max((abs(v / t - 1) for v, t in pairs), default=None)
-    what = "1 - contraction" if quantity == "contraction" else quantity
-    return Finding(
-        claim,
-        f"largest relative deviation of the {what} from theory",
-        worst,
-        None,
-        None if worst is None else worst < tolerance,
-    )
+    statistic = f"largest relative deviation of the {what} from theory"
+    return Finding.below(claim, statistic, worst, tolerance)
 
 
-def _gap(first: list[float], second: list[float]) -> tuple[float, tuple[float, float] | None]:
+def _gap(first: list[float], second: list[float]) -> tuple[float, Interval | None]:
     """Mean of the first minus mean of the second, with a 95 % interval of independent chains."""
     (a, around_a), (b, around_b) = mean_interval(first), mean_interval(second)
     difference = (a or 0.0) - (b or 0.0)
     if around_a is None or around_b is None:
         return difference, None
-    half = np.hypot(around_a[1] - around_a[0], around_b[1] - around_b[0]) / 2
-    return difference, (float(difference - half), float(difference + half))
+    half = float(np.hypot(around_a[1] - around_a[0], around_b[1] - around_b[0])) / 2
+    return difference, (difference - half, difference + half)
 
 
-def _ordered(gaps: list[tuple[float, tuple[float, float] | None]]) -> bool | None:
-    known = [interval for _, interval in gaps if interval is not None]
-    if any(high < 0 for _, high in known):
+def _all_positive(intervals: list[Interval | None]) -> bool | None:
+    """Whether every difference is above zero; False as soon as one is below."""
+    judged = {above(interval) for interval in intervals}
+    if False in judged:
         return False
-    return True if len(known) == SIZE - 1 and all(low > 0 for low, _ in known) else None
+    return None if None in judged else True
+
+
+FIGURE_04 = Experiment(
+    "theorem 1 in five dimensions",
+    SCALES,
+    data,
+    draw,
+    verdict,
+    powerless=(),
+    trials=False,
+)

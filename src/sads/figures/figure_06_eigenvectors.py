@@ -8,131 +8,109 @@ a direction is its window: it may be spread over so many neighbouring levels on 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..errors import InputError
-from ..geometry import load_geometry
 from ..presentation.plots.directions import dft_energy, pictured, shown_indices
-from ..statistics.means import mean_and_error
+from ..statistics.means import paired_differences
 from ..sweep.correlation import correlate
-from .data import Data, Request, Rows
-from .style import BLUE, ORANGE, PAGE, sheet, show
-from .trials import geometry_directory, planned, run_parts
-from .verdict import Finding, mean_interval, positive
+from .data import Data, Experiment, Request, Rows
+from .style import BLUE, ORANGE, PAGE, error_bars, sheet, show
+from .trials import FIVE, SMALL_UNET, THREE, Setup, index_of, run_parts
+from .verdict import Finding
 
-TITLE = "MSW2 along the eigenvectors of the geometry"
-POWERLESS = ("smoke",)
 METRIC = "msw2"
 FOLDER = "figure-06"
 
 
 @dataclass(frozen=True)
 class Part:
-    """An architecture, the goal of its geometry, and where its directions come from."""
+    """An architecture and where the directions of its trainings come from."""
 
-    network: str
-    goal: Mapping[str, Any]
+    setup: Setup
     places: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Architectures, shape, protocol and seeds."""
+def _parts(protocol: str, seeds: tuple[int, ...]) -> dict[str, Part]:
+    nine = {"indices": shown_indices(256)}
 
-    parts: Mapping[str, Part]
-    shape: str | None
-    protocol: str
-    seeds: tuple[int, ...]
+    def part(network: str, places: Mapping[str, Any], tolerance: float | None = None) -> Part:
+        return Part(Setup(network, None, protocol, seeds, tolerance=tolerance), places)
 
-
-_NINE = {"indices": shown_indices(256)}
-_FINE: dict[str, Any] = {"tolerance": 0.006}
-_PARTS = {
-    "nearest": Part("iddpm-16", _FINE, _NINE),
-    "area": Part("iddpm-16,resampling=area", _FINE, _NINE),
-    "dit-2": Part("dit-2", {}, {"bands": [0, 2, 4, 6, 8, 10, 12, 14, 15]}),
-    "dit-4": Part("dit-4", {}, {"bands": "all"}),
-}
-_SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
-_FIVE = {"indices": shown_indices(64, 5)}
-_SMOKE = {
-    "nearest": Part(_SMALL, {"networks": 1_536}, _FIVE),
-    "area": Part(f"{_SMALL},resampling=area", {"networks": 1_536}, _FIVE),
-    "dit-2": Part("dit-2,depth=2", {}, {"bands": [0, 2, 4, 6, 7]}),
-    "dit-4": Part("dit-4,depth=2", {}, {"bands": "all"}),
-}
-PARTS = tuple(_PARTS)
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings(_SMOKE, "1x8x8", "smoke", (0,)),
-        "laptop": Settings(_PARTS, None, "laptop", (0, 1, 2)),
-        "paper": Settings(_PARTS, None, "paper", (0, 1, 2, 3, 4)),
+    return {
+        "nearest": part("iddpm-16", nine, 0.006),
+        "area": part("iddpm-16,resampling=area", nine, 0.006),
+        "dit-2": part("dit-2", {"bands": [0, 2, 4, 6, 8, 10, 12, 14, 15]}),
+        "dit-4": part("dit-4", {"bands": "all"}),
     }
-)
+
+
+def _smoke_parts() -> dict[str, Part]:
+    five = {"indices": shown_indices(64, 5)}
+
+    def part(network: str, places: Mapping[str, Any], networks: int | None = None) -> Part:
+        return Part(Setup(network, "1x8x8", "smoke", (0,), networks), places)
+
+    return {
+        "nearest": part(SMALL_UNET, five, 1_536),
+        "area": part(f"{SMALL_UNET},resampling=area", five, 1_536),
+        "dit-2": part("dit-2,depth=2", {"bands": [0, 2, 4, 6, 7]}),
+        "dit-4": part("dit-4,depth=2", {"bands": "all"}),
+    }
+
+
+SCALES: Mapping[str, Mapping[str, Part]] = {
+    "smoke": _smoke_parts(),
+    "laptop": _parts("laptop", THREE),
+    "paper": _parts("paper", FIVE),
+}
+PARTS = tuple(SCALES["paper"])
 
 
 def data(request: Request) -> Data:
     """One row for each training; the eigenvectors as pictures."""
-    settings = SCALES[request.scale]
-    names = request.parts(PARTS)
+    parts = {name: SCALES[request.scale][name] for name in request.parts(PARTS)}
     plans, pictures = {}, {}
-    for name in names:
-        part = settings.parts[name]
-        place = geometry_directory(
-            request, f"{FOLDER}-{name}", part.network, shape=settings.shape, **part.goal
-        )
-        grid = {"networks": [part.network], "shape": settings.shape, "geometry": place}
-        plans[name] = planned(settings.protocol, settings.seeds, {**grid, **part.places})
-        spectrum = load_geometry(place).spectrum()
-        first = [spectrum.bands[b].first for b in _bands(part, len(spectrum.bands))]
-        indices = part.places.get("indices", first)
+    for name, part in parts.items():
+        place, geometry = part.setup.geometry(request, f"{FOLDER}-{name}")
+        plans[name] = part.setup.planned({"geometry": place, **part.places})
+        spectrum = geometry.spectrum()
+        wanted = part.places.get("bands", [])
+        bands = range(len(spectrum.bands)) if wanted == "all" else wanted
+        indices = part.places.get("indices", [spectrum.bands[b].first for b in bands])
         shown = [pictured(spectrum.vector(i), spectrum.structure) for i in indices]
         pictures[f"vectors-{name}"] = np.stack(shown)
         pictures[f"indices-{name}"] = np.array(indices)
         pictures[f"windows-{name}"] = spectrum.windows
         pictures[f"eigenvalues-{name}"] = spectrum.eigenvalues / spectrum.eigenvalues[0]
-    found = run_parts(request, FOLDER, plans)
-    rows = [row for name in names for row in found[name]]
+    rows = [row for trials in run_parts(request, FOLDER, plans).values() for row in trials]
+    timings = ("train_seconds", "sample_seconds", "distance_seconds")
+    any_setup = next(iter(parts.values())).setup
     protocol = {
-        "networks": {name: settings.parts[name].network for name in names},
-        "shape": settings.shape or "1x16x16",
+        "networks": {name: part.setup.network for name, part in parts.items()},
+        "shape": any_setup.shape or "1x16x16",
         "training": rows[0]["protocol"],
-        "seeds": list(settings.seeds),
+        "seeds": list(any_setup.seeds),
         "trials": len(rows),
-        "seconds_of_all_trials": round(
-            sum(r[k] for r in rows for k in ("train_seconds", "sample_seconds", "distance_seconds"))
-        ),
+        "seconds_of_all_trials": round(sum(row[name] for row in rows for name in timings)),
     }
     return Data(rows, protocol, pictures)
 
 
-def _bands(part: Part, count: int) -> list[int]:
-    wanted = part.places.get("bands", [])
-    return list(range(count)) if wanted == "all" else list(wanted)
-
-
-def curve(rows: Rows, part: str) -> list[tuple[int, float, float | None]]:
-    """First index of the band, mean and standard error over seeds, for each direction."""
-    groups: dict[tuple[int, str], list[float]] = {}
-    for row in rows:
-        if row["part"] == part:
-            groups.setdefault((_index(row), row["data"]), []).append(row[METRIC])
-    return [(place, *mean_and_error(values)) for (place, _), values in sorted(groups.items())]
-
-
-def _index(row: Mapping[str, Any]) -> int:
-    """The index that a trial's data names; the first of its band where it names a band."""
-    place = str(row["data"]).rpartition(":")[2]
-    return int(place) if place.isdecimal() else int(row["band_first"])
+def curve(rows: Rows, part: str) -> dict[int, list[float]]:
+    """The metric of each direction, one value a seed, by the first index of its band."""
+    groups: dict[int, list[float]] = {}
+    for row in sorted((row for row in rows if row["part"] == part), key=index_of):
+        groups.setdefault(index_of(row), []).append(row[METRIC])
+    return groups
 
 
 def draw(data: Data) -> Figure:
     """A panel for each architecture: the metric, the eigenvalues, eigenvectors and their DFT."""
-    names = list(dict.fromkeys(row["part"] for row in data.rows))
+    names = data.parts
     high = (len(names) + 1) // 2
     figure = sheet(PAGE if len(names) > 1 else PAGE / 2, 3.1 * high)
     panels = np.asarray(figure.subfigures(high, min(2, len(names)), squeeze=False)).reshape(-1)
@@ -144,18 +122,17 @@ def draw(data: Data) -> Figure:
 def _panel(panel: Any, data: Data, name: str) -> None:
     upper, lower = np.asarray(panel.subfigures(2, 1, height_ratios=[1.6, 1]))
     axes = upper.subplots()
-    found = curve(data.rows, name)
-    slots = np.arange(len(found))
-    errors = [error or 0.0 for _, _, error in found]
-    axes.errorbar(slots, [m for _, m, _ in found], errors, color=BLUE, marker="o", markersize=3)
+    values = curve(data.rows, name)
+    slots, places = np.arange(len(values)), list(values)
+    error_bars(axes, slots, values.values(), color=BLUE)
     windows = data.pictures[f"windows-{name}"]
-    axes.set_xticks(slots, [_tick(place, int(windows[place])) for place, _, _ in found])
+    axes.set_xticks(slots, [_tick(place, int(windows[place])) for place in places])
     axes.set_xlabel("direction (first index of its band; 1: largest eigenvalue)", fontsize=7)
     axes.set_ylabel("MSW$_2$", color=BLUE)
     axes.set_title(data.protocol["networks"][name])
     other = axes.twinx()
-    values = data.pictures[f"eigenvalues-{name}"][[place for place, _, _ in found]]
-    shown = np.where(values > 0, values, np.nan)
+    eigenvalues = data.pictures[f"eigenvalues-{name}"][places]
+    shown = np.where(eigenvalues > 0, eigenvalues, np.nan)
     other.semilogy(slots, shown, color=ORANGE, marker="s", markersize=2.5, linestyle="--")
     other.set_ylabel("eigenvalue / largest", color=ORANGE)
     other.spines["right"].set_visible(True)
@@ -175,41 +152,49 @@ def _tick(index: int, window: int) -> str:
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """For each architecture: the correlation with the eigenvalue, and largest against smallest."""
-    names = dict.fromkeys(row["part"] for row in rows)
-    return tuple(finding for name in names for finding in _findings(rows, name))
+    findings = []
+    for name in dict.fromkeys(row["part"] for row in rows):
+        own = [row for row in rows if row["part"] == name]
+        findings += [_order(name, own), _ends(name, own)]
+    return tuple(findings)
 
 
-def _findings(rows: Rows, name: str) -> tuple[Finding, Finding]:
-    own = [row for row in rows if row["part"] == name]
-    gaps = list(end_gaps(own).values())
-    value, interval = mean_interval(gaps)
+def _order(name: str, rows: Rows) -> Finding:
+    """Whether the metric follows the eigenvalue over all bands."""
+    claim = f"{name}: data along larger eigenvalues is modelled worse"
+    try:
+        correlation = correlate(rows, METRIC)[0]
+    except InputError:
+        return Finding(claim, "Spearman correlation over bands", None, None, None)
+    statistic = f"Spearman correlation of MSW2 and eigenvalue over {correlation.bands} bands"
+    spearman = correlation.spearman
+    return Finding.above(claim, statistic, spearman.value, spearman.interval)
+
+
+def _ends(name: str, rows: Rows) -> Finding:
+    """Whether the metric of the largest eigenvalue is above that of the smallest."""
+    gaps = end_gaps(rows)
     won = sum(gap > 0 for gap in gaps)
-    ends = Finding(
+    return Finding.of_mean(
         f"{name}: the smallest eigenvalue is modelled better than the largest",
         f"MSW2 of the largest minus the smallest eigenvalue, paired; above 0 in {won} of "
         f"{len(gaps)} seeds",
-        value,
-        interval,
-        positive(interval),
+        gaps,
     )
-    claim = f"{name}: data along larger eigenvalues is modelled worse"
-    try:
-        found = correlate(own, METRIC)[0]
-    except InputError:
-        return Finding(claim, "Spearman correlation over bands", None, None, None), ends
-    spearman = found.spearman
-    statistic = f"Spearman correlation of MSW2 and eigenvalue over {found.bands} bands"
-    holds = positive(spearman.interval)
-    return Finding(claim, statistic, spearman.value, spearman.interval, holds), ends
 
 
-def end_gaps(rows: Rows) -> dict[int, float]:
+def end_gaps(rows: Rows) -> list[float]:
     """The metric of the largest eigenvalue minus that of the smallest, for seeds that have both."""
-    places = sorted({_index(row) for row in rows})
+    places = sorted({index_of(row) for row in rows})
     if len(places) < 2:
-        return {}
+        return []
     first, last = (
-        {row["seed"]: row[METRIC] for row in rows if _index(row) == place}
+        {row["seed"]: row[METRIC] for row in rows if index_of(row) == place}
         for place in (places[0], places[-1])
     )
-    return {seed: first[seed] - last[seed] for seed in sorted(first.keys() & last.keys())}
+    return paired_differences(first, last)
+
+
+FIGURE_06 = Experiment(
+    "MSW2 along the eigenvectors of the geometry", SCALES, data, draw, verdict, parts=PARTS
+)

@@ -13,24 +13,22 @@ eigenvector's DFT energy grows as its eigenvalue falls.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..api import estimate_geometry
 from ..data import read_digits
-from ..geometry import Forward
+from ..geometry import Forward, estimate_geometry
 from ..presentation.plots.directions import dft_energy
-from .data import Data, Request, Rows
-from .style import PAGE, sheet, show
-from .verdict import Finding, mean_interval, positive, rank_correlation
+from ..specs.sources import as_family
+from ..statistics.ranks import rank_correlation
+from .data import Data, Experiment, Request, Rows
+from .style import PAGE, bare, sheet, show
+from .trials import SMALL_UNET
+from .verdict import Finding
 
-TITLE = "geometry probed along the forward process of an image"
-PARTS: tuple[str, ...] = ()
-POWERLESS = ("smoke",)
 SHOWN = 7  # eigenvectors of the first two images
 LEADING = 8  # k
 HARMONICS = 32  # eigenvectors whose frequencies are looked at
@@ -46,13 +44,11 @@ class Settings:
     networks: int
 
 
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings("iddpm-16,channels=8,groups=8,mults=1x1", 8, 3, 192),
-        "laptop": Settings("iddpm-16", 16, 6, 3_072),
-        "paper": Settings("iddpm-16", 16, 10, 100_000),
-    }
-)
+SCALES: Mapping[str, Settings] = {
+    "smoke": Settings(SMALL_UNET, 8, 3, 192),
+    "laptop": Settings("iddpm-16", 16, 6, 3_072),
+    "paper": Settings("iddpm-16", 16, 10, 100_000),
+}
 
 
 def data(request: Request) -> Data:
@@ -65,8 +61,7 @@ def data(request: Request) -> Data:
     for j in range(len(images)):
         request.say(f"figure 9: geometry at image {j + 1} of {len(images)}")
         geometry = estimate_geometry(
-            settings.network,
-            shape=shape,
+            as_family(settings.network, shape=shape),
             probe=Forward(images[j : j + 1]),
             networks=settings.networks,
             out=request.work("figure-09", f"image-{j}"),
@@ -77,9 +72,9 @@ def data(request: Request) -> Data:
             share = _share(image.reshape(-1), vectors[:, :LEADING])
             rows.append(_row("share", image=i, probe=j, value=share))
         for index in range(HARMONICS):
-            found = frequency(vectors[:, index].reshape(shape[1:]))
+            own = frequency(vectors[:, index].reshape(shape[1:]))
             rows.append(
-                _row("frequency", probe=j, index=index, value=found, eigenvalue=values[index])
+                _row("frequency", probe=j, index=index, value=own, eigenvalue=values[index])
             )
         pictures[f"vectors-{j}"] = vectors[:, :SHOWN].T.reshape(-1, *shape[1:]).copy()
     protocol = {
@@ -116,8 +111,7 @@ def draw(data: Data) -> Figure:
     for j in range(2):
         axes[j, 0].imshow(data.pictures["images"][j], cmap="gray", vmin=-1, vmax=1)
         axes[j, 0].set_title("image $x$" if j == 0 else "", fontsize=7)
-        axes[j, 0].set_xticks([])
-        axes[j, 0].set_yticks([])
+        bare(axes[j, 0])
         values = [r["eigenvalue"] for r in data.rows if r["index"] is not None and r["probe"] == j]
         for index in range(SHOWN):
             place = axes[j, index + 1]
@@ -139,26 +133,30 @@ def adaptation(rows: Rows) -> list[float]:
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """Images lie in their own eigenvectors, and these are harmonic."""
-    gain, interval = mean_interval(adaptation(rows))
     curves: dict[int, list[float]] = {}
     for row in rows:
         if row["quantity"] == "frequency":
             curves.setdefault(row["probe"], []).append(row["value"])
-    found = np.array([rank_correlation(np.arange(len(c)), np.array(c)) for c in curves.values()])
-    value, around = mean_interval(found.tolist())
+    orders = [rank_correlation(np.arange(len(c)), np.array(c)) for c in curves.values()]
     return (
-        Finding(
+        Finding.of_mean(
             "the leading eigenvectors adapt to the image that the geometry is probed with",
             f"share of an image in its own first {LEADING} eigenvectors minus that in others'",
-            gain,
-            interval,
-            positive(interval),
+            adaptation(rows),
         ),
-        Finding(
+        Finding.of_mean(
             "frequencies increase as eigenvalues decrease",
             f"Spearman correlation of index and frequency over the first {HARMONICS} eigenvectors",
-            value,
-            around,
-            positive(around),
+            orders,
         ),
     )
+
+
+FIGURE_09 = Experiment(
+    "geometry probed along the forward process of an image",
+    SCALES,
+    data,
+    draw,
+    verdict,
+    trials=False,
+)

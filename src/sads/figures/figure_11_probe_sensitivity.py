@@ -16,24 +16,22 @@ summed over copies: an eigenvector that *is* the probe cannot be similar to that
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from ..api import estimate_geometry, network
 from ..directions import similarity_baseline, windowed_similarity
-from ..geometry import Point
+from ..geometry import Point, estimate_geometry
 from ..randomness import stream
-from .data import Data, Request, Rows
+from ..specs.sources import as_family
+from ..statistics.resampling import jackknife
+from .data import Data, Experiment, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, PAGE, sheet
-from .verdict import Finding, Interval, mean_interval, positive
+from .verdict import Finding
 
-TITLE = "similarity of eigenvectors across random point probes"
 PARTS = ("iddpm-16", "dit-2")
-POWERLESS = ("smoke",)
 HALF_WIDTH = 1
 LEADING = (1, 5)  # how many first eigenvectors a claim is about
 HIGH = 0.9
@@ -48,13 +46,11 @@ class Settings:
     networks: int
 
 
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings(8, 3, 192),
-        "laptop": Settings(16, 5, 4_096),
-        "paper": Settings(16, 5, 1_000_000),
-    }
-)
+SCALES: Mapping[str, Settings] = {
+    "smoke": Settings(8, 3, 192),
+    "laptop": Settings(16, 5, 4_096),
+    "paper": Settings(16, 5, 1_000_000),
+}
 
 
 def data(request: Request) -> Data:
@@ -63,10 +59,10 @@ def data(request: Request) -> Data:
     rows: list[dict[str, Any]] = []
     parts = request.parts(PARTS)
     for name in parts:
-        found = [_eigenvectors(request, name, settings, i) for i in range(settings.probes)]
-        for i, (_, own) in enumerate(found):
+        probed = [_eigenvectors(request, name, settings, i) for i in range(settings.probes)]
+        for i, (_, own) in enumerate(probed):
             rows += _rows(name, i, None, "probe_share", own)
-        for (i, (u, _)), (j, (v, _)) in itertools.combinations(enumerate(found), 2):
+        for (i, (u, _)), (j, (v, _)) in itertools.combinations(enumerate(probed), 2):
             similar = windowed_similarity(u, v, half_width=HALF_WIDTH)
             rows += _rows(name, i, j, "similarity", similar)
     protocol = {
@@ -92,7 +88,7 @@ def _eigenvectors(
 ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]:
     """Distinct eigenvectors as columns in descending order, and the share of the probe in each."""
     request.say(f"figure 11: {name}, probe {probe + 1} of {settings.probes}")
-    family = network(name, shape=(1, settings.side, settings.side))
+    family = as_family(name, shape=(1, settings.side, settings.side))
     point = stream(probe, "a probe point").standard_normal(family.shape, dtype=np.float32)
     geometry = estimate_geometry(
         family,
@@ -107,11 +103,16 @@ def _eigenvectors(
 
 def _curves(rows: Rows, name: str, field: str = "similarity") -> Float[np.ndarray, "k n"]:
     """One curve for each pair of probes, or for each probe."""
-    found: dict[tuple[int, int | None], list[float]] = {}
+    return np.array(list(_by_pair(rows, name, field).values()))
+
+
+def _by_pair(rows: Rows, name: str, field: str) -> dict[tuple[int, int], list[float]]:
+    """A quantity of one network along the eigenvectors, by pair of probes or by probe."""
+    pairs: dict[tuple[int, int], list[float]] = {}
     for row in rows:
         if row["network"] == name and row[field] is not None:
-            found.setdefault((row["first"], row["second"]), []).append(row[field])
-    return np.array(list(found.values()))
+            pairs.setdefault((row["first"], row["second"]), []).append(row[field])
+    return pairs
 
 
 def draw(data: Data) -> Figure:
@@ -147,30 +148,26 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
 
 
 def _finding(rows: Rows, name: str, count: int) -> Finding:
-    own = [row for row in rows if row["network"] == name and row["similarity"] is not None]
-    size = max(row["index"] for row in own) + 1
-    pairs: dict[tuple[int, int], list[float]] = {}
-    for row in own:
-        if row["index"] < count:
-            pairs.setdefault((row["first"], row["second"]), []).append(row["similarity"])
-    value, interval = jackknife({pair: float(np.mean(v)) for pair, v in pairs.items()})
+    pairs = _by_pair(rows, name, "similarity")
+    size = max(map(len, pairs.values()))
+    value, interval = jackknife({pair: float(np.mean(v[:count])) for pair, v in pairs.items()})
     baseline = similarity_baseline(size, half_width=HALF_WIDTH)
     many = "first eigenvector" if count == 1 else f"first {count} distinct eigenvectors"
-    return Finding(
+    return Finding.above(
         f"{name}: the {many} hardly depend{'s' if count == 1 else ''} on the probe",
         f"mean similarity, to be above {HIGH} (unrelated bases: {baseline:.3f})",
         value,
         interval,
-        positive(interval and (interval[0] - HIGH, interval[1] - HIGH)),
+        bound=HIGH,
     )
 
 
-def jackknife(pairs: Mapping[tuple[int, int], float]) -> tuple[float, Interval | None]:
-    """The mean over pairs of units, and its 95 % interval from leaving out one unit at a time."""
-    units = sorted({unit for pair in pairs for unit in pair})
-    mean = float(np.mean(list(pairs.values())))
-    if len(units) < 3:  # one pair has no spread
-        return mean, None
-    without = [np.mean([v for pair, v in pairs.items() if unit not in pair]) for unit in units]
-    pseudo = [len(units) * mean - (len(units) - 1) * float(other) for other in without]
-    return mean, mean_interval(pseudo)[1]
+FIGURE_11 = Experiment(
+    "similarity of eigenvectors across random point probes",
+    SCALES,
+    data,
+    draw,
+    verdict,
+    parts=PARTS,
+    trials=False,
+)

@@ -25,7 +25,6 @@ Conjecture 1 predicts that it grows first along small eigenvalues.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,21 +33,19 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import nn
 
-from ..api import network, train
-from ..data import Dataset
-from ..diffusion import initial_network
-from ..geometry import load_geometry
+from ..diffusion import settings_for, train
 from ..networks import ScoreFamily
 from ..randomness import stream
+from ..specs.sources import as_family
+from ..statistics.ranks import rank_correlation
+from ..statistics.resampling import bootstrap_interval
 from ..storage.files import checksum
-from .data import Data, Request, Rows
+from ..storage.remembered import remembered
+from .data import Data, Experiment, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
-from .trials import geometry_directory, remembered
-from .verdict import Finding, bootstrap_interval, positive, rank_correlation
+from .trials import SMALL_UNET, Setup
+from .verdict import Finding
 
-TITLE = "geometry through training and the order of learning"
-PARTS: tuple[str, ...] = ()
-POWERLESS = ("smoke",)
 FOLDER = "figure-A"
 LEADING = 4  # k
 SAMPLES = 4_096
@@ -70,45 +67,32 @@ class Settings:
     batch: int
 
 
-_SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings(_SMALL, "1x8x8", 1_536, 6, (5, 10, 20), 16),
-        "laptop": Settings("iddpm-16", "1x8x8", 8_192, 32, (10, 25, 50, 100, 200), 64),
-        "paper": Settings("iddpm-16", "1x16x16", 100_000, 64, (100, 500, 2_000), 1_000),
-    }
-)
+SCALES: Mapping[str, Settings] = {
+    "smoke": Settings(SMALL_UNET, "1x8x8", 1_536, 6, (5, 10, 20), 16),
+    "laptop": Settings("iddpm-16", "1x8x8", 8_192, 32, (10, 25, 50, 100, 200), 64),
+    "paper": Settings("iddpm-16", "1x16x16", 100_000, 64, (100, 500, 2_000), 1_000),
+}
 
 
 def data(request: Request) -> Data:
     """Error, learned share and energy along the eigenvectors by seed and checkpoint; cosines."""
     settings = SCALES[request.scale]
-    place = geometry_directory(
-        request, FOLDER, settings.network, shape=settings.shape, networks=settings.networks
-    )
-    spectrum = load_geometry(place).spectrum()
+    setup = Setup(settings.network, settings.shape, "smoke", (), settings.networks)
+    spectrum = setup.geometry(request, FOLDER)[1].spectrum()
     vectors, steps = spectrum.eigenvectors, (0, *settings.checkpoints)
-    found = []
+    measured = []
     for seed in range(settings.seeds):
         request.say(f"figure A: seed {seed + 1} of {settings.seeds}")
-        found.append(measure(settings, seed, vectors, request.work(FOLDER, f"seed-{seed}")))
+        measured.append(measure(settings, seed, vectors, request.work(FOLDER, f"seed-{seed}")))
     rows: list[dict[str, Any]] = []
     for number, step in enumerate(steps):
-        outputs = np.array([own[number]["outputs"] for own in found])  # (seeds, levels, D)
+        stages = [own[number] for own in measured]
+        outputs = np.array([stage["outputs"] for stage in stages])  # (seeds, levels, D)
         energies = np.square(outputs @ vectors).mean(axis=1)
-        for seed, own in enumerate(found):
-            rows += [
-                _row(
-                    step,
-                    i,
-                    seed,
-                    eigenvalue=spectrum.eigenvalues[i],
-                    error=own[number]["errors"][i],
-                    learned=own[number]["shares"][i],
-                    energy=energies[seed, i],
-                )
-                for i in range(len(vectors))
-            ]
+        for seed, stage in enumerate(stages):
+            columns = (spectrum.eigenvalues, stage["errors"], stage["shares"], energies[seed])
+            for i, values in enumerate(zip(*columns, strict=True)):
+                rows.append(_row(step, i, seed, **dict(zip(FIELDS, values, strict=False))))
         cosines = principal_cosines(outputs.reshape(-1, len(vectors)), vectors)
         rows += [_row(step, i, None, cosine=c) for i, c in enumerate(cosines)]
     protocol = {
@@ -138,26 +122,21 @@ def measure(
 
     A stage that was measured before is not asked for again: the stored training is past it.
     """
-    family = network(settings.network, shape=settings.shape)
-    samples = stream(seed, "white training data").standard_normal((SAMPLES, *family.shape))
-    whole = Dataset(samples.astype(np.float32), "N(0, I)")
+    family = as_family(settings.network, shape=settings.shape)
+    drawn = stream(seed, "white training data").standard_normal((SAMPLES, *family.shape))
+    samples = drawn.astype(np.float32)
 
     def stage(step: int) -> dict[str, Any]:
-        member = initial_network(family, seed).eval()
+        member = family.member(seed).eval()
         if step:
-            member = train(
-                family,
-                whole,
-                iterations=step,
-                batch_size=settings.batch,
-                learning_rate=RATE,
-                seed=seed,
-                out=out / "training",
-            ).network
+            protocol = settings_for(
+                family, iterations=step, batch_size=settings.batch, learning_rate=RATE, seed=seed
+            )
+            member = train(family, samples, protocol, out=out / "training").network
         errors, shares = along(family, member, vectors, seed)
         outputs = outputs_at_zero(family, member)
-        found = {"errors": errors, "shares": shares, "outputs": outputs}
-        return {name: values.tolist() for name, values in found.items()}
+        measured = {"errors": errors, "shares": shares, "outputs": outputs}
+        return {name: values.tolist() for name, values in measured.items()}
 
     about = {"settings": asdict(settings), "evaluated": EVALUATED}
     about |= {"vectors": checksum({"vectors": vectors})}
@@ -172,8 +151,8 @@ def outputs_at_zero(family: ScoreFamily, member: nn.Module) -> Float[np.ndarray,
     share = np.cumsum(family.schedule.score_weights) / family.schedule.score_weights.sum()
     t = np.searchsorted(share, (np.arange(LEVELS) + 0.5) / LEVELS)
     with torch.no_grad():
-        found = member(torch.zeros(LEVELS, *family.shape), torch.from_numpy(t))
-    return found.flatten(1).double().numpy()
+        output = member(torch.zeros(LEVELS, *family.shape), torch.from_numpy(t))
+    return output.flatten(1).double().numpy()
 
 
 def along(
@@ -187,10 +166,10 @@ def along(
     t = generator.integers(family.schedule.steps, size=EVALUATED)
     noisy = generator.standard_normal((EVALUATED, *family.shape))  # sqrt(abar) x + sqrt(1-abar) eps
     with torch.no_grad():
-        found = member(torch.from_numpy(noisy).float(), torch.from_numpy(t)).double().numpy()
+        output = member(torch.from_numpy(noisy).float(), torch.from_numpy(t)).double().numpy()
     noise_level = np.sqrt(1 - family.schedule.abar[t])
     target = noise_level[:, None] * noisy.reshape(EVALUATED, -1) @ vectors
-    own = found.reshape(EVALUATED, -1) @ vectors
+    own = output.reshape(EVALUATED, -1) @ vectors
     scale = np.square(target).mean(axis=0)
     return np.square(own - target).mean(axis=0) / scale, (own * target).mean(axis=0) / scale
 
@@ -270,5 +249,14 @@ def _follows(
 
     enough = len(table) > 1
     interval = bootstrap_interval(len(table), correlation, resamples=1_000) if enough else None
-    whole = correlation(np.arange(len(table)))
-    return Finding(claim, statistic, whole, interval, positive(interval))
+    return Finding.above(claim, statistic, correlation(np.arange(len(table))), interval)
+
+
+FIGURE_A = Experiment(
+    "geometry through training and the order of learning",
+    SCALES,
+    data,
+    draw,
+    verdict,
+    trials=False,
+)

@@ -14,7 +14,6 @@ over a short training, each batch of which is new.
 import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,26 +23,33 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..api import network
-from ..diffusion import initial_network
 from ..directions import Spectrum
 from ..draws import DRAWS
-from ..geometry import load_geometry
 from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
 from ..presentation.plots.directions import shown_indices
 from ..randomness import stream, torch_stream
-from ..statistics.means import mean_and_error
+from ..specs.sources import as_family
+from ..statistics.means import paired_values
+from ..statistics.ranks import bootstrapped, rank_correlation
+from ..statistics.resampling import percentiles
 from ..storage.files import checksum
-from ..sweep.correlation import LEAST_BANDS, bootstrapped
-from .data import Data, Request, Rows
-from .style import BLUE, ORANGE, PAGE, sheet
-from .trials import geometry_directory, planned, remembered, run_parts
-from .verdict import Finding, percentiles, positive, rank_correlation
+from ..storage.remembered import remembered
+from ..sweep.correlation import LEAST_BANDS
+from .data import Data, Experiment, Request, Rows
+from .style import BLUE, ORANGE, PAGE, error_bars, sheet
+from .trials import (
+    FIVE,
+    SHORT,
+    SMALL_UNET,
+    THREE,
+    Protocol,
+    Setup,
+    index_of,
+    run_parts,
+)
+from .verdict import Finding
 
-TITLE = "one backbone as classifier and as score network"
-PARTS: tuple[str, ...] = ()
-POWERLESS = ("smoke",)
 FOLDER = "figure-B"
 DISTANCE = 1.0  # c: half the distance between the classes, against noise of deviation 1
 TESTED = 1_024
@@ -58,23 +64,16 @@ class Settings:
     networks: int
     directions: int
     seeds: tuple[int, ...]
-    protocol: str | Mapping[str, Any]
+    protocol: Protocol
     steps: int
     batch: int
 
 
-_SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
-_SHORT = {"preset": "laptop", "iterations": 150, "batch_size": 64, "learning_rate": 1e-3}
-_SHORT |= {"steps": 30, "samples": 300}
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings(_SMALL, "1x8x8", 1_536, 4, (0,), "smoke", 10, 16),
-        "laptop": Settings("iddpm-16", "1x8x8", 8_192, 9, (0, 1, 2), _SHORT, 150, 64),
-        "paper": Settings(
-            "iddpm-16", "1x16x16", 100_000, 9, (0, 1, 2, 3, 4), "paper", 2_000, 1_000
-        ),
-    }
-)
+SCALES: Mapping[str, Settings] = {
+    "smoke": Settings(SMALL_UNET, "1x8x8", 1_536, 4, (0,), "smoke", 10, 16),
+    "laptop": Settings("iddpm-16", "1x8x8", 8_192, 9, THREE, SHORT, 150, 64),
+    "paper": Settings("iddpm-16", "1x16x16", 100_000, 9, FIVE, "paper", 2_000, 1_000),
+}
 
 
 class Classifier(nn.Module):
@@ -82,7 +81,8 @@ class Classifier(nn.Module):
 
     def __init__(self, backbone: ScoreNetwork, width: int):
         super().__init__()
-        self.backbone, self.read = backbone, nn.Linear(width, 1)
+        self.backbone: ScoreNetwork = backbone
+        self.read: nn.Linear = nn.Linear(width, 1)
 
     def forward(self, x: Float[Tensor, "N ..."]) -> Float[Tensor, " N"]:
         features = self.backbone.features(x, torch.zeros(len(x)))
@@ -91,8 +91,8 @@ class Classifier(nn.Module):
 
 def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[str, Any]:
     """Mean loss of a short training to tell classes apart along v, and accuracy after it."""
-    family = network(settings.network, shape=settings.shape)
-    backbone = initial_network(family, seed)
+    family = as_family(settings.network, shape=settings.shape)
+    backbone = family.member(seed)
     if not isinstance(backbone, ScoreNetwork):
         raise TypeError("the backbone of figure B is one of our networks")
     generator = torch_stream(seed, "batches of a classifier")
@@ -125,35 +125,29 @@ def classify(settings: Settings, v: Float[np.ndarray, " D"], seed: int) -> dict[
 def data(request: Request) -> Data:
     """A row for each direction and seed of either use."""
     settings = SCALES[request.scale]
-    place = geometry_directory(
-        request, FOLDER, settings.network, shape=settings.shape, networks=settings.networks
+    setup = Setup(
+        settings.network, settings.shape, settings.protocol, settings.seeds, settings.networks
     )
-    spectrum = load_geometry(place).spectrum()
+    place, geometry = setup.geometry(request, FOLDER)
+    spectrum = geometry.spectrum()
     indices = shown_indices(spectrum.structure.size, settings.directions)
-    grid = {
-        "networks": [settings.network],
-        "shape": settings.shape,
-        "geometry": place,
-        "indices": indices,
-    }
-    plan = planned(settings.protocol, settings.seeds, grid)
+    plan = setup.planned({"geometry": place, "indices": indices})
     trials = run_parts(request, FOLDER, {"score": plan})["score"]
-    rows = []
-    for row in trials:
-        index = int(row["data"].rpartition(":")[2])
-        rows.append(row | _about("score", spectrum, index, row["seed"], row["sw2"]))
+    rows = [
+        row | _about("score", spectrum, index_of(row), row["seed"], row["sw2"]) for row in trials
+    ]
     empty = {key: {} if isinstance(value, dict) else None for key, value in trials[0].items()}
     empty |= {"protocol": dict.fromkeys(trials[0]["protocol"]), "draws": DRAWS}
     for seed, index in itertools.product(settings.seeds, indices):
         request.say(f"figure B: classifier, direction {index}, seed {seed}")
         vector = spectrum.vector(index)
         way = {"settings": asdict(settings), "vector": checksum({"v": vector}), "c": DISTANCE}
-        found = remembered(
+        result = remembered(
             request.work(FOLDER, "classifier", f"{index}-{seed}.json"),
             way,
             lambda vector=vector, seed=seed: classify(settings, vector, seed),
         )
-        about = _about("classifier", spectrum, index, seed, found["loss"], found["accuracy"])
+        about = _about("classifier", spectrum, index, seed, result["loss"], result["accuracy"])
         rows.append(empty | about)
     protocol = {
         "network": settings.network,
@@ -181,18 +175,11 @@ def _about(
 
 def table(rows: Rows, use: str) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n S"]]:
     """Eigenvalues in descending order, and the value of every direction and seed."""
-    found: dict[int, dict[int, float]] = {}
-    values: dict[int, float] = {}
-    for row in rows:
-        if row["use"] == use:
-            found.setdefault(row["index"], {})[row["seed"]] = row["value"]
-            values[row["index"]] = row["eigenvalue"]
-    order = sorted(found)
-    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in found.values())))
-    return (
-        np.array([values[i] for i in order]),
-        np.array([[found[i][s] for s in seeds] for i in order]),
-    )
+    own = [row for row in rows if row["use"] == use]
+    _, values = paired_values((row["index"], row["seed"], row["value"]) for row in own)
+    eigenvalues = {row["index"]: row["eigenvalue"] for row in own}
+    order = sorted(values)
+    return np.array([eigenvalues[i] for i in order]), np.array([values[i] for i in order])
 
 
 def draw(data: Data) -> Figure:
@@ -200,15 +187,7 @@ def draw(data: Data) -> Figure:
     figure = sheet(PAGE, 2.4)
     for axes, (use, label, colour) in zip(figure.subplots(1, 2), _USES, strict=True):
         eigenvalues, values = table(data.rows, use)
-        pairs = [mean_and_error(line.tolist()) for line in values]
-        axes.errorbar(
-            eigenvalues / eigenvalues[0],
-            [mean for mean, _ in pairs],
-            [error or 0.0 for _, error in pairs],
-            marker="o",
-            markersize=3,
-            color=colour,
-        )
+        error_bars(axes, eigenvalues / eigenvalues[0], values.tolist(), color=colour)
         axes.set_xscale("log")
         axes.set_xlabel("eigenvalue / largest")
         axes.set_ylabel(label)
@@ -224,21 +203,23 @@ _USES = (
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """The score network is worse along large eigenvalues, the classifier along small ones."""
-    found = []
-    for use, sign, claim in (
-        ("score", 1, "the score network models small eigenvalues best"),
-        ("classifier", -1, "the classifier learns large eigenvalues best"),
+    findings = []
+    for use, sign, claim, measure in (
+        ("score", 1, "the score network models small eigenvalues best", "SW2"),
+        ("classifier", -1, "the classifier learns large eigenvalues best", "minus the mean loss"),
     ):
         eigenvalues, values = table(rows, use)
         interval = None
         if len(values) >= LEAST_BANDS and values.shape[1] > 1:
-            draws = bootstrapped(
-                eigenvalues, sign * values, 2_000, stream(0, "the order of two uses")
-            )
+            generator = stream(0, "the order of two uses")
+            draws = bootstrapped(eigenvalues, sign * values, 2_000, generator)
             interval = percentiles(draws[:, 0])
-        statistic = f"Spearman correlation of {'SW2' if sign > 0 else 'minus the mean loss'}"
+        statistic = f"Spearman correlation of {measure} with the eigenvalue"
         whole = rank_correlation(eigenvalues, sign * values.mean(axis=1))
-        found.append(
-            Finding(claim, f"{statistic} with the eigenvalue", whole, interval, positive(interval))
-        )
-    return tuple(found)
+        findings.append(Finding.above(claim, statistic, whole, interval))
+    return tuple(findings)
+
+
+FIGURE_B = Experiment(
+    "one backbone as classifier and as score network", SCALES, data, draw, verdict
+)

@@ -9,35 +9,32 @@ series. The network is the U-Net in one dimension.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..randomness import fixed_stream
-from .data import Data, Request, Rows
-from .rotated import LABELS, ROTATIONS, Set, keep_array, lowest_is_best, trained
-from .samples import draw_against_alpha
+from ..specs import parse_shape
+from .data import Data, Experiment, Request
+from .images import keep_array
+from .rotated import LABELS, ROTATIONS, draw_against_alpha, lowest_is_best, trained
 from .style import BLUE, GREY, PAGE, sheet
-from .verdict import Finding
+from .trials import FIVE, THREE, Setup
 
-TITLE = "one-dimensional signals under three rotations"
-PARTS: tuple[str, ...] = ()
-POWERLESS = ("smoke",)
 NAME = "signals"
 COUNT, WAVES = 4_000, 7
 METRIC = "sw2"
 _LAPTOP = {"preset": "laptop", "iterations": 2_000, "batch_size": 64, "learning_rate": 1e-3}
 _LAPTOP |= {"steps": 50, "samples": 1_000}
 _SMALL = "iddpm-1d,channels=8,groups=8,mults=1x1"
-SCALES: Mapping[str, Set] = MappingProxyType(
-    {
-        "smoke": Set(_SMALL, (1, 32), 384, "smoke", (0, 1)),
-        "laptop": Set("iddpm-1d", (1, 64), 8_192, _LAPTOP, (0, 1, 2)),
-        "paper": Set("iddpm-1d", (1, 64), 100_000, "paper", (0, 1, 2, 3, 4)),
-    }
-)
+SCALES: Mapping[str, Setup] = {
+    "smoke": Setup(_SMALL, "1x32", "smoke", (0, 1), 384),
+    "laptop": Setup("iddpm-1d", "1x64", _LAPTOP, THREE, 8_192),
+    "paper": Setup("iddpm-1d", "1x64", "paper", FIVE, 100_000),
+}
 
 
 def signals(count: int, length: int, seed: int = 0) -> Float[np.ndarray, "N 1 L"]:
@@ -47,18 +44,19 @@ def signals(count: int, length: int, seed: int = 0) -> Float[np.ndarray, "N 1 L"
     amplitude = generator.standard_normal((count, WAVES)) / np.maximum(k, 1)
     phase = generator.uniform(0, 2 * np.pi, (count, WAVES))
     angle = 2 * np.pi * k[:, None] * np.arange(length) / length
-    found = np.einsum("nk,nkl->nl", amplitude, np.cos(angle + phase[:, :, None]))
-    return (found / found.std())[:, None].astype(np.float32)
+    waves = np.einsum("nk,nkl->nl", amplitude, np.cos(angle + phase[:, :, None]))
+    return (waves / waves.std())[:, None].astype(np.float32)
 
 
 def data(request: Request) -> Data:
     """One row for each training; real signals and samples as pictures."""
-    chosen = SCALES[request.scale]
+    setup = SCALES[request.scale]
+    length = parse_shape(str(setup.shape))[-1]
     path = request.work("data", f"{NAME}.npy")
-    keep_array(path, lambda: signals(COUNT, chosen.shape[-1]))
-    found = trained(request, {NAME: path}, {NAME: chosen})
-    real = {"real": signals(4, chosen.shape[-1], seed=1)}
-    return Data(found.rows, found.protocol, {**found.pictures, **real})
+    keep_array(path, lambda: signals(COUNT, length))
+    result = trained(request, {NAME: path}, {NAME: setup})
+    real = {"real": signals(4, length, seed=1)}
+    return replace(result, pictures={**result.pictures, **real})
 
 
 def draw(data: Data) -> Figure:
@@ -77,6 +75,10 @@ def draw(data: Data) -> Figure:
     return figure
 
 
-def verdict(rows: Rows) -> tuple[Finding, ...]:
-    """Whether the least alignment is modelled best."""
-    return lowest_is_best(rows, METRIC)
+FIGURE_C = Experiment(
+    "one-dimensional signals under three rotations",
+    SCALES,
+    data,
+    draw,
+    partial(lowest_is_best, metric=METRIC),
+)

@@ -12,101 +12,76 @@ an unused weight loses most of its size in the whole training.
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..presentation.plots.directions import shown_indices
-from ..statistics.means import mean_and_error
-from .data import Data, Request, Rows
-from .style import CYCLE, PAGE, sheet
-from .trials import geometry_directory, planned, run_parts
-from .verdict import Finding, mean_interval, positive
+from ..specs import parse_shape
+from ..statistics.means import paired_values
+from .data import Data, Experiment, Request, Rows
+from .style import CYCLE, PAGE, error_bars, sheet
+from .trials import FIVE, SHORT, SMALL_UNET, Setup, index_of, run_parts
+from .verdict import Finding
 
-TITLE = "training-set size and weight decay against the order of directions"
-PARTS: tuple[str, ...] = ()
-POWERLESS = ("smoke",)
 FOLDER = "figure-D"
 METRIC = "sw2"
+SIX = (0, 1, 2, 3, 4, 5)  # seeds
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Network, shape, networks of the geometry, directions, seeds, sizes, decays, training."""
+    """Trainings, directions, sizes of the training set and weight decays."""
 
-    network: str
-    shape: str
-    networks: int
+    setup: Setup
     directions: int
-    seeds: tuple[int, ...]
     sizes: tuple[int, ...]
     decays: tuple[float, ...]
-    protocol: Mapping[str, Any]
 
 
-_SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
-_SHORT = {"preset": "laptop", "iterations": 150, "batch_size": 64, "learning_rate": 1e-3}
-_SHORT |= {"steps": 30, "samples": 300}
-SCALES: Mapping[str, Settings] = MappingProxyType(
-    {
-        "smoke": Settings(
-            _SMALL, "1x8x8", 1_536, 2, (0,), (16, 128), (0.0, 50.0), {"preset": "smoke"}
-        ),
-        "laptop": Settings(
-            "iddpm-16", "1x8x8", 8_192, 3, (0, 1, 2, 3, 4, 5), (64, 10_000), (0.0, 10.0), _SHORT
-        ),
-        "paper": Settings(
-            "iddpm-16",
-            "1x16x16",
-            100_000,
-            9,
-            (0, 1, 2, 3, 4),
-            (100, 1_000, 10_000),
-            (0.0, 1.0, 10.0),
-            {"preset": "paper"},
-        ),
-    }
-)
+_SMOKE = Setup(SMALL_UNET, "1x8x8", {"preset": "smoke"}, (0,), 1_536)
+_LAPTOP = Setup("iddpm-16", "1x8x8", SHORT, SIX, 8_192)
+_PAPER = Setup("iddpm-16", "1x16x16", {"preset": "paper"}, FIVE, 100_000)
+SCALES: Mapping[str, Settings] = {
+    "smoke": Settings(_SMOKE, 2, (16, 128), (0.0, 50.0)),
+    "laptop": Settings(_LAPTOP, 3, (64, 10_000), (0.0, 10.0)),
+    "paper": Settings(_PAPER, 9, (100, 1_000, 10_000), (0.0, 1.0, 10.0)),
+}
 
 
 def data(request: Request) -> Data:
     """One row for each training, with its cell."""
     settings = SCALES[request.scale]
-    place = geometry_directory(
-        request, FOLDER, settings.network, shape=settings.shape, networks=settings.networks
-    )
-    size = int(np.prod([int(n) for n in settings.shape.split("x")]))
-    grid = {
-        "networks": [settings.network],
-        "shape": settings.shape,
-        "geometry": place,
-        "indices": shown_indices(size, settings.directions),
-    }
+    setup = settings.setup
+    common = setup.protocol_table
+    place, _ = setup.geometry(request, FOLDER)
+    size = int(np.prod(parse_shape(str(setup.shape))))
+    indices = shown_indices(size, settings.directions)
     grids = [
-        grid | {"protocol": {**settings.protocol, "train": train, "weight_decay": decay}}
+        {
+            "geometry": place,
+            "indices": indices,
+            "protocol": {**common, "train": train, "weight_decay": decay},
+        }
         for train, decay in itertools.product(settings.sizes, settings.decays)
     ]
-    plan = planned(settings.protocol, settings.seeds, *grids)
-    found = run_parts(request, FOLDER, {"trials": plan})["trials"]
     rows = [
         row
         | {
             "train": row["protocol"]["train"],
             "decay": row["protocol"]["weight_decay"],
-            "index": int(row["data"].rpartition(":")[2]),
+            "index": index_of(row),
         }
-        for row in found
+        for row in run_parts(request, FOLDER, {"trials": setup.planned(*grids)})["trials"]
     ]
     protocol = {
-        "network": settings.network,
-        "shape": settings.shape,
-        "training": dict(settings.protocol),
+        "network": setup.network,
+        "shape": setup.shape,
+        "training": common,
         "training samples": list(settings.sizes),
         "weight decays": list(settings.decays),
-        "seeds": list(settings.seeds),
+        "seeds": list(setup.seeds),
     }
     return Data(rows, protocol)
 
@@ -118,13 +93,13 @@ def cells(rows: Rows) -> list[tuple[int, float]]:
 
 def table(rows: Rows, cell: tuple[int, float]) -> tuple[list[int], Float[np.ndarray, "n S"]]:
     """Indices of a cell and its metric by direction and seed."""
-    found: dict[int, dict[int, float]] = {}
-    for row in rows:
-        if (row["train"], row["decay"]) == cell:
-            found.setdefault(row["index"], {})[row["seed"]] = row[METRIC]
-    order = sorted(found)
-    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in found.values())))
-    return order, np.array([[found[i][s] for s in seeds] for i in order])
+    _, values = paired_values(
+        (row["index"], row["seed"], row[METRIC])
+        for row in rows
+        if (row["train"], row["decay"]) == cell
+    )
+    order = sorted(values)
+    return order, np.array([values[i] for i in order])
 
 
 def draw(data: Data) -> Figure:
@@ -136,16 +111,8 @@ def draw(data: Data) -> Figure:
         decays = [cell for cell in cells(data.rows) if cell[0] == size]
         for cell, colour in zip(decays, CYCLE, strict=False):
             order, values = table(data.rows, cell)
-            pairs = [mean_and_error(line.tolist()) for line in values]
-            axes.errorbar(
-                np.arange(len(order)),
-                [mean for mean, _ in pairs],
-                [error or 0.0 for _, error in pairs],
-                marker="o",
-                markersize=3,
-                color=colour,
-                label=f"decay {cell[1]:g}",
-            )
+            label = f"decay {cell[1]:g}"
+            error_bars(axes, np.arange(len(order)), values.tolist(), color=colour, label=label)
             axes.set_xticks(np.arange(len(order)), [f"$u_{{{i + 1}}}$" for i in order])
         axes.set_title(f"{size:,} training samples")
         axes.set_xlabel("direction, largest eigenvalue first")
@@ -156,11 +123,11 @@ def draw(data: Data) -> Figure:
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
     """The order of the ends in every cell, and whether little data or decay narrows the gap."""
-    found = [
-        _finding(
+    findings = [
+        Finding.of_mean(
             f"{_named(cell)}: the smallest eigenvalue is modelled better than the largest",
             "SW2 of the largest minus that of the smallest eigenvalue, paired over seeds",
-            gaps(rows, cell),
+            gaps(rows, cell).tolist(),
         )
         for cell in cells(rows)
     ]
@@ -168,10 +135,14 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
     for cell in cells(rows):
         # One treatment at a time.
         if (cell[0] == plain[0]) != (cell[1] == plain[1]):
-            claim = f"the gap is narrower with {_named(cell)} than with {_named(plain)}"
-            difference = gaps(rows, plain) - gaps(rows, cell)
-            found.append(_finding(claim, "difference of the gaps, paired over seeds", difference))
-    return tuple(found)
+            findings.append(
+                Finding.of_mean(
+                    f"the gap is narrower with {_named(cell)} than with {_named(plain)}",
+                    "difference of the gaps, paired over seeds",
+                    (gaps(rows, plain) - gaps(rows, cell)).tolist(),
+                )
+            )
+    return tuple(findings)
 
 
 def _named(cell: tuple[int, float]) -> str:
@@ -184,6 +155,10 @@ def gaps(rows: Rows, cell: tuple[int, float]) -> Float[np.ndarray, " S"]:
     return values[0] - values[-1]
 
 
-def _finding(claim: str, statistic: str, values: Float[np.ndarray, " S"]) -> Finding:
-    value, interval = mean_interval(values.tolist())
-    return Finding(claim, statistic, value, interval, positive(interval))
+FIGURE_D = Experiment(
+    "training-set size and weight decay against the order of directions",
+    SCALES,
+    data,
+    draw,
+    verdict,
+)

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..execution.engines import check_engine
 from ..sweep.store.table import read_csv
-from .catalogue import SCALES, WITHOUT_TRIALS, FigureModule, chosen, file_name, module
+from .catalogue import SCALES, chosen, experiment, file_name
 from .data import Request
 from .output import check_places, write_figure
 from .style import style
@@ -34,7 +34,7 @@ def make_figures(name: str, request: Request) -> Iterator[Made]:
     keys = chosen(name)
     if request.known is not None:
         read_csv(request.known, {})  # so that a bad table is refused before anything is computed
-        if not {*keys} - WITHOUT_TRIALS:
+        if not any(experiment(key).trials for key in keys):
             raise InputError(f"figure {keys[0]} has no trials to take over: leave out --from")
     for key in keys:
         check(key, request)
@@ -44,22 +44,20 @@ def make_figures(name: str, request: Request) -> Iterator[Made]:
 
 def check(key: str, request: Request) -> None:
     """Refuse what the figure cannot be made from."""
-    figure = module(key)
+    figure = experiment(key)
     check_engine(request.engine, request.workers)
-    if request.scale not in figure.SCALES:
-        known = ", ".join(figure.SCALES)
+    if request.scale not in figure.scales:
+        known = ", ".join(figure.scales)
         raise InputError(f"a scale of figure {key} is {known}, got {request.scale!r}")
-    unknown = [part for part in request.only if part not in figure.PARTS]
-    if unknown and not figure.PARTS:
+    unknown = [part for part in request.only if part not in figure.parts]
+    if unknown and not figure.parts:
         raise InputError(f"figure {key} is one piece: leave out --only")
     if unknown:
         raise InputError(
-            f"figure {key} has no part {unknown[0]!r}: --only takes {', '.join(figure.PARTS)}"
+            f"figure {key} has no part {unknown[0]!r}: --only takes {', '.join(figure.parts)}"
         )
     _keep_larger(key, request)
-    needs = getattr(figure, "check", None)  # figures of the user's data have one
-    if needs is not None:
-        needs(request)
+    figure.check(request)
 
 
 def _keep_larger(key: str, request: Request) -> None:
@@ -80,13 +78,13 @@ def make_figure(key: str, request: Request) -> Made:
     """Compute, draw, judge and write one figure."""
     check(key, request)
     check_places(request.out, file_name(key))
-    figure: FigureModule = module(key)
-    request.say(f"figure {key}: {figure.TITLE}")
+    figure = experiment(key)
+    request.say(f"figure {key}: {figure.title}")
     started = time.perf_counter()
     data = figure.data(request)
     seconds = round(time.perf_counter() - started, 1)
     findings = figure.verdict(data.rows)
-    if request.scale in figure.POWERLESS:
+    if request.scale in figure.powerless:
         findings = without_power(findings)
     protocol = {"scale": request.scale, **data.protocol, "seconds_of_this_run": seconds}
     if versions := sorted({row["draws"] for row in data.rows if row.get("draws")}):

@@ -1,6 +1,6 @@
 """How figures look: one palette, one font size, two widths, and the same bytes every time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,6 +9,8 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from ..statistics.means import mean_and_error
 
 COLUMN, PAGE = 3.4, 7.0  # inches: one column, both columns of a page
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -49,6 +51,15 @@ def show(axes: Axes, values: np.ndarray, *, signed: bool = True, top: float | No
     top = top or float(np.abs(values).max()) or 1.0
     axes.imshow(values, cmap=SIGNED if signed else MAGNITUDE, vmin=-top if signed else 0, vmax=top)
     bare(axes)
+
+
+def error_bars(
+    axes: Axes, x: Sequence[float] | np.ndarray, values: Iterable[Sequence[float]], **style: Any
+) -> None:
+    """Mean and standard error of the values at each x; a single value has no error."""
+    pairs = [mean_and_error(own) for own in values]
+    means, errors = [mean for mean, _ in pairs], [error or 0.0 for _, error in pairs]
+    axes.errorbar(x, means, errors, **({"marker": "o", "markersize": 3} | style))
 
 
 def bare(axes: Axes) -> None:

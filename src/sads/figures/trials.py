@@ -4,48 +4,92 @@ Every part of a figure (a network, a basis, a dataset) is a sweep of its own, so
 made one after the other and nothing is computed twice.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..api import estimate_geometry
-from ..draws import DRAWS
-from ..errors import ArtefactError, SadsError
-from ..execution.engines import make_engine
-from ..storage.files import atomic_write, write_bytes
-from ..storage.sealed import seal_json, unseal_json
+from ..errors import SadsError
+from ..execution.engines import Engine, make_engine
+from ..geometry import Geometry, estimate_geometry
+from ..presentation.numbers import span
+from ..specs import DataSpec
+from ..specs.sources import as_family
 from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
+from ..sweep.execute.run_sweep import PRELOADED
 from ..sweep.store.database import DONE, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import span
-from .data import Request
+from .data import Request, Row
+
+Protocol = str | Mapping[str, Any]  # a preset, or its fields
+
+SMALL_UNET = "iddpm-16,channels=8,groups=8,mults=1x1"
+SHORT: Mapping[str, Any] = {
+    "preset": "laptop",
+    "iterations": 150,
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "steps": 30,
+    "samples": 300,
+}
+THREE, FIVE = (0, 1, 2), (0, 1, 2, 3, 4)  # seeds
 
 
 class UnfinishedError(SadsError):
     """A figure whose trials have not all come to a result."""
 
 
-def geometry_directory(
-    request: Request, name: str, network: str, *, shape: str | None = None, **goal: Any
-) -> str:
-    """The directory of a geometry, estimated if it is not there yet, as trials name it."""
-    place = request.work("geometry", name)
-    request.say(f"geometry of {network}")
-    estimate_geometry(network, shape=shape, out=place, **goal)
-    return place.as_posix()
+@dataclass(frozen=True)
+class Setup:
+    """The trainings of one network at one scale.
 
+    Attributes:
+        network: in the network grammar.
+        shape: of one sample; None for the preset's own.
+        protocol: how it is trained and sampled.
+        seeds: one training each.
+        networks: untrained networks behind its geometry; None for the usual tolerance.
+        tolerance: of its geometry.
+    """
 
-def planned(
-    protocol: str | Mapping[str, Any], seeds: Sequence[int], *grids: Mapping[str, Any]
-) -> Specification:
-    """The trials of some grids; of what they trained the samples are kept."""
-    fields = {"protocol": protocol, "seeds": seeds, "keep": "samples", "grid": grids}
-    return Specification.model_validate(fields)
+    network: str
+    shape: str | None
+    protocol: Protocol
+    seeds: tuple[int, ...]
+    networks: int | None = None
+    tolerance: float | None = None
+
+    @property
+    def protocol_table(self) -> dict[str, Any]:
+        """The protocol as a preset with fields that replace its own."""
+        own = self.protocol
+        return {"preset": own} if isinstance(own, str) else dict(own)
+
+    def geometry(self, request: Request, name: str) -> tuple[str, Geometry]:
+        """Its geometry, estimated if it is not there yet, and the directory, as trials name it."""
+        place = request.work("geometry", name)
+        request.say(f"geometry of {self.network}")
+        geometry = estimate_geometry(
+            as_family(self.network, shape=self.shape),
+            networks=self.networks,
+            tolerance=self.tolerance,
+            out=place,
+        )
+        return place.as_posix(), geometry
+
+    def planned(self, *grids: Mapping[str, Any]) -> Specification:
+        """The trials of some grids; of what they trained the samples are kept."""
+        common = {"networks": [self.network], "shape": self.shape}
+        return Specification.model_validate(
+            {
+                "protocol": self.protocol,
+                "seeds": self.seeds,
+                "keep": "samples",
+                "grid": [{**common, **grid} for grid in grids],
+            }
+        )
 
 
 def run_parts(
@@ -58,7 +102,9 @@ def run_parts(
     """
     log = request.work(folder)
     log.mkdir(parents=True, exist_ok=True)
-    engine = make_engine(request.engine, workers=request.workers, log=log / "workers.log")
+    engine = make_engine(
+        request.engine, workers=request.workers, log=log / "workers.log", preload=PRELOADED
+    )
     try:
         failed = [
             failure
@@ -76,52 +122,40 @@ def run_parts(
 
 
 def _run(
-    request: Request, folder: str, part: str, specification: Specification, engine: Any
+    request: Request, folder: str, part: str, specification: Specification, engine: Engine
 ) -> str | None:
     """Run the trials of a part; what is wrong with them, if anything."""
     out = request.work(folder, part)
-    counts = run_sweep(
+
+    def report(progress: Progress) -> None:
+        left = progress.seconds_left
+        known = "" if left is None else f", {span(left)} left"
+        done = f"{progress.counts[DONE]:,} of {progress.counts.total():,} trials"
+        request.say(f"{folder}, {part}: {done}{known}")
+
+    results = run_sweep(
         specification,
         out,
         engine=engine,
         retry_failed=request.retry_failed,
         seed_from=request.known,
-        on_progress=_progress(request.say, f"{folder}, {part}"),
+        on_progress=report,
     )
+    counts = results.statuses
     if counts.total() == counts[DONE]:
         return None
     missing = counts.total() - counts[DONE]
     return f"{missing} of {counts.total()} trials failed (sads results {out} says why)"
 
 
-def _progress(say: Callable[[str], None], title: str) -> Callable[[Progress], None]:
-    def report(progress: Progress) -> None:
-        left = progress.seconds_left
-        known = "" if left is None else f", {span(left)} left"
-        done = f"{progress.counts[DONE]:,} of {progress.counts.total():,} trials"
-        say(f"{title}: {done}{known}")
-
-    return report
-
-
-def remembered(
-    path: Path, about: Mapping[str, Any], compute: Callable[[], dict[str, Any]]
-) -> dict[str, Any]:
-    """What was computed before in the same way, or else what is computed now, kept as JSON."""
-    way = json.loads(json.dumps({**about, "draws": DRAWS}))
-    if path.is_file():
-        with suppress(ArtefactError):  # what is damaged is computed again
-            kept = unseal_json(path.read_bytes(), path)
-            if kept.get("about") == way and isinstance(kept.get("found"), dict):
-                return kept["found"]
-    found = compute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, write_bytes(seal_json({"about": way, "found": found})))
-    return found
-
-
-def samples_of(request: Request, folder: str, row: Mapping[str, Any]) -> np.ndarray | None:
+def samples_of(request: Request, folder: str, row: Row) -> np.ndarray | None:
     """The samples that a trial kept; None if its result was taken over from a table."""
     if row["artefact"] is None:
         return None
     return read_published(Layout(request.work(folder, row["part"])), row["artefact"])["samples"]
+
+
+def index_of(row: Row) -> int:
+    """The index of the direction that a trial's data lie along; of a band, its first."""
+    indices = DataSpec.parse(row["data"]).indices
+    return indices[0] if indices else int(row["band_first"])

@@ -5,20 +5,12 @@ interval is below, and is undecided in between. What a scale has no power for is
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-import numpy as np
-from jaxtyping import Float
-from scipy import stats
+from typing import Any, Self
 
 from ..draws import DRAWS
-from ..randomness import stream
-from ..sweep.correlation import coefficients
-
-Interval = tuple[float, float]
-CONFIDENCE = 0.95
+from ..statistics.means import Interval, mean_interval
 
 
 @dataclass(frozen=True)
@@ -39,6 +31,45 @@ class Finding:
     interval: Interval | None
     holds: bool | None
 
+    @classmethod
+    def above(
+        cls,
+        claim: str,
+        statistic: str,
+        value: float | None,
+        interval: Interval | None,
+        bound: float = 0.0,
+    ) -> Self:
+        """That the statistic is above a bound, judged by its interval."""
+        return cls(claim, statistic, value, interval, above(interval, bound))
+
+    @classmethod
+    def of_mean(cls, claim: str, statistic: str, values: Sequence[float]) -> Self:
+        """That the mean of the values is positive, judged by Student's interval."""
+        return cls.above(claim, statistic, *mean_interval(values))
+
+    @classmethod
+    def below(cls, claim: str, statistic: str, value: float | None, bound: float) -> Self:
+        """That a value that has no noise is below a bound."""
+        return cls(claim, statistic, value, None, None if value is None else value < bound)
+
+    def plain(self) -> dict[str, Any]:
+        """Fields that JSON knows: numbers that are not finite are unknown."""
+        finite = self.value is not None and math.isfinite(self.value)
+        known = self.interval is not None and all(map(math.isfinite, self.interval))
+        return asdict(self) | {
+            "value": self.value if finite else None,
+            "interval": list(self.interval) if known and self.interval is not None else None,
+        }
+
+    def sentence(self) -> str:
+        """The claim, whether it holds, and what was measured."""
+        words = {True: "holds", False: "does not hold", None: "not decided"}
+        measured = "not enough data" if self.value is None else f"{self.value:.4g}"
+        if self.value is not None and self.interval is not None:
+            measured += f" (95 % {self.interval[0]:.4g} to {self.interval[1]:.4g})"
+        return f"{words[self.holds]}: {self.claim}. {self.statistic}: {measured}"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -51,21 +82,21 @@ class Verdict:
     @property
     def holds(self) -> bool | None:
         """Whether all claims hold; False as soon as one does not."""
-        found = [finding.holds for finding in self.findings]
-        if False in found:
+        judged = [finding.holds for finding in self.findings]
+        if False in judged:
             return False
-        return None if None in found or not found else True
+        return None if None in judged or not judged else True
 
     def summary(self) -> dict[str, Any]:
         """For JSON: the finding that decides, so that `holds` is its own, and all of them."""
-        found = [_plain(asdict(finding)) for finding in self.findings]
-        decides = next(finding for finding in found if finding["holds"] == self.holds)
-        protocol = {"protocol": dict(self.protocol), "findings": found}
+        findings = [finding.plain() for finding in self.findings]
+        decides = next(finding for finding in findings if finding["holds"] == self.holds)
+        protocol = {"protocol": dict(self.protocol), "findings": findings}
         return {"figure": self.figure} | decides | protocol
 
     def sentences(self) -> list[str]:
         """One line for each finding, and one if they rest on older random draws."""
-        lines = [f"{_WORDS[f.holds]}: {f.claim}. {_measured(f)}" for f in self.findings]
+        lines = [finding.sentence() for finding in self.findings]
         versions = self.protocol.get("draws", [DRAWS])
         if versions != [DRAWS]:
             known = " and ".join(map(str, versions))
@@ -73,83 +104,19 @@ class Verdict:
         return lines
 
 
-_WORDS = {True: "holds", False: "does not hold", None: "not decided"}
-
-
-def _plain(finding: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that JSON knows: what is not finite is unknown."""
-    value, interval = finding["value"], finding["interval"]
-    known = interval is not None and all(map(math.isfinite, interval))
-    return finding | {
-        "value": value if value is not None and math.isfinite(value) else None,
-        "interval": list(interval) if known and interval is not None else None,
-    }
-
-
-def _measured(finding: Finding) -> str:
-    if finding.value is None:
-        return f"{finding.statistic}: not enough data"
-    text = f"{finding.statistic}: {finding.value:.4g}"
-    if finding.interval is None:
-        return text
-    return f"{text} (95 % {finding.interval[0]:.4g} to {finding.interval[1]:.4g})"
-
-
 def without_power(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The same findings, undecided."""
     return tuple(replace(finding, holds=None) for finding in findings)
 
 
-def positive(interval: Interval | None) -> bool | None:
-    """Whether an interval says that its value is above zero.
+def above(interval: Interval | None, bound: float = 0.0) -> bool | None:
+    """Whether an interval says that its value is above a bound.
 
-    >>> positive((1.0, 2.0)), positive((-2.0, -1.0)), positive((-1.0, 1.0)), positive(None)
+    >>> above((1.0, 2.0)), above((-2.0, -1.0)), above((-1.0, 1.0)), above(None)
     (True, False, None, None)
     """
     if interval is None or not all(map(math.isfinite, interval)):
         return None
-    if interval[0] > 0:
+    if interval[0] > bound:
         return True
-    return False if interval[1] < 0 else None
-
-
-def mean_interval(values: Sequence[float]) -> tuple[float | None, Interval | None]:
-    """Mean and 95 % Student interval; no interval for fewer than two values."""
-    if not len(values):
-        return None, None
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return mean, None
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
-    return mean, (mean - half, mean + half)
-
-
-def rank_correlation(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
-    """Spearman's; NaN where one of both is constant.
-
-    >>> rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 9.0]))
-    1.0
-    """
-    return float(coefficients(np.asarray(x, float), np.asarray(y, float))[0])
-
-
-def bootstrap_interval(
-    count: int,
-    statistic: Callable[[np.ndarray], float],
-    *,
-    resamples: int = 2_000,
-    seed: int = 0,
-) -> Interval:
-    """95 % percentile interval of a statistic of `count` units, drawn with replacement."""
-    generator = stream(seed, "an interval over units")
-    draws: Float[np.ndarray, " n"] = np.array(
-        [statistic(generator.integers(count, size=count)) for _ in range(resamples)]
-    )
-    return percentiles(draws)
-
-
-def percentiles(draws: Float[np.ndarray, " n"]) -> Interval:
-    """The 95 % interval of draws of a bootstrap; those without a value are left out."""
-    low, high = np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
+    return False if interval[1] < bound else None

@@ -1,15 +1,10 @@
 """The average geometry of untrained networks: probes, estimators, closed forms, the result."""
 
 from ..probes import Forward, Gaussian, Point, Probe, Zero
-from .estimate import (
-    Goal,
-    Options,
-    Progress,
-    estimate_geometry,
-    planned_geometry,
-    running_estimates,
-)
-from .result import Geometry, load_geometry
+from .estimate import Options, estimate_geometry, planned_geometry, running_estimates
+from .goal import Goal
+from .result import Geometry, keep_spectrum, load_geometry
+from .run import Progress
 
 __all__ = [
     "Forward",
@@ -22,6 +17,7 @@ __all__ = [
     "Progress",
     "Zero",
     "estimate_geometry",
+    "keep_spectrum",
     "load_geometry",
     "planned_geometry",
     "running_estimates",

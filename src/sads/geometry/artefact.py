@@ -8,15 +8,16 @@ import math
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ..directions import FOLDS
-from ..directions.structure import KINDS
+from ..directions.structure import STRUCTURES
 from ..errors import ArtefactError
-from ..inspection.readout import READOUTS, ReadOut
+from ..inspection.readout import ReadOut
 from ..path import WEIGHTINGS, Schedule
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
-from .plan import ESTIMATORS, Plan, timestep_range
+from .estimators import ESTIMATORS
+from .plan import CLOSED_FORM, Plan, timestep_range
 from .state import State, packed_size
 
 FILE = "geometry.safetensors"
@@ -24,10 +25,8 @@ FORMAT, UNSEALED = "sads.geometry/2", "sads.geometry/1"
 MOST_STEPS = 10**6  # noise levels; a header that says more is not believed
 
 
-class Progress(BaseModel):
+class Progress(BaseModel, extra="forbid", allow_inf_nan=False):
     """How far the estimate has come; see `State`."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     batches: int = Field(ge=0)
     next_check: int = Field(ge=0)
@@ -56,7 +55,9 @@ def read_state(directory: Path) -> tuple[Plan, State]:
     """
     path = directory / FILE
     if not path.is_file():
-        raise ArtefactError(f"no geometry in {directory}: expected {FILE} (make one with --out)")
+        raise ArtefactError(
+            f"no geometry in {directory}: expected {FILE} (an estimate with `out` makes one)"
+        )
     stored = read_sealed(path, FORMAT, unsealed=UNSEALED)
     with sensible(path):
         plan = Plan.model_validate(parse_json(stored.metadata["plan"]))
@@ -75,7 +76,8 @@ def check_plan(plan: Plan) -> None:
     expect(plan.steps <= MOST_STEPS, f"at most {MOST_STEPS:,} noise levels, got {plan.steps:,}")
     timestep_range(plan.timesteps, Schedule(plan.schedule, plan.steps))
     expect(plan.weighting in WEIGHTINGS, f"a weighting, got {plan.weighting!r}")
-    estimators = (*ESTIMATORS, "closed form")
+    expect(plan.of in ESTIMATORS, f"a known quantity, got {plan.of!r}")
+    estimators = (*ESTIMATORS[plan.of], CLOSED_FORM)
     expect(plan.estimator in estimators, f"an estimator, got {plan.estimator!r}")
     expect(plan.seed >= 0 and plan.batch >= 1, "a seed from 0 and a batch from 1 on")
     expect(plan.draws >= 1, f"a version of the draws from 1 on, got {plan.draws}")
@@ -88,8 +90,7 @@ def check_plan(plan: Plan) -> None:
 
 
 def _check_readout(readout: ReadOut) -> None:
-    expect(readout.kind in READOUTS, f"a kind of read-out, got {readout.kind!r}")
-    expect(readout.arrangement in (None, *KINDS), f"a structure, got {readout.arrangement!r}")
+    expect(readout.arrangement in (None, *STRUCTURES), f"a structure, got {readout.arrangement!r}")
     sides = (readout.width, readout.patch, *readout.kernel)
     expect(min(sides) >= 1, "a width, a patch and a kernel from 1 on")
     for name in ("weight_variance", "bias_variance", "floor"):
@@ -98,11 +99,11 @@ def _check_readout(readout: ReadOut) -> None:
 
 
 def _check_sums(plan: Plan, sums: np.ndarray, counts: np.ndarray) -> None:
-    folds = 1 if plan.estimator == "closed form" else FOLDS
+    folds = 1 if plan.exact else FOLDS
     shape = (folds, packed_size(plan.readout.structure.rows))
-    found = (sums.shape, sums.dtype)
-    expect(found == (shape, np.float64), f"sums of shape {shape} in float64, got {found}")
+    got = (sums.shape, sums.dtype)
+    expect(got == (shape, np.float64), f"sums of shape {shape} in float64, got {got}")
     expect(np.isfinite(sums).all(), "finite sums")
-    found = (counts.shape, counts.dtype)
-    expect(found == ((folds,), np.int64), f"{folds} counts in int64, got {found}")
+    got = (counts.shape, counts.dtype)
+    expect(got == ((folds,), np.int64), f"{folds} counts in int64, got {got}")
     expect(counts.min() >= 0, "counts from 0 on")

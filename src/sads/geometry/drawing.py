@@ -1,6 +1,6 @@
 """Drawing the parameters of foreign networks in stacks, where that is right and pays.
 
-It is right if every parameter's initial distribution is known (`networks.provenance`) and the
+It is right if every parameter's initial distribution is known (`initial_distributions`) and the
 built networks follow it, and if nothing else differs between networks: then a template with the
 parameters of a built network is that network. Both are checked on built networks. It pays for
 small networks; for large ones one pass costs more than making the module.
@@ -10,14 +10,15 @@ import warnings
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..inspection.members import Members, follow
+from ..inspection.readers import Readings
+from ..inspection.reading import Reading
 from ..networks.casting import cast
 from ..networks.initialisation import Distribution
 from ..probes import Probe
-from .ensemble import BuiltEnsemble, DrawnEnsemble, Readings
-from .integration import Integration
+from .ensemble import BuiltEnsemble, DrawnEnsemble
 
 AGREE = 1e-3  # relative; normalisations amplify rounding
 
@@ -25,14 +26,14 @@ AGREE = 1e-3  # relative; normalisations amplify rounding
 def drawn_ensemble(
     members: Members,
     built: BuiltEnsemble,
-    integration: Integration | None,
+    reading: Reading,
     probe: Probe,
     rng: np.random.Generator,
 ) -> DrawnEnsemble | None:
     """An ensemble that draws parameters; None where networks must be built."""
     if not members.small:
         return None
-    integrated = _not_drawn(integration)
+    integrated = reading.integrated
     if integrated is None:
         return None
     known: dict[str, Distribution] = {}
@@ -49,42 +50,38 @@ def drawn_ensemble(
     x = probe.draw(t, family.shape, family.schedule, rng)
     noise = torch.from_numpy(rng.standard_normal((count, *family.shape), dtype=np.float32))
     ensemble = DrawnEnsemble(built.reader(members.networks[0]), known, built.device)
-    same = all(_agrees(members, ensemble, built, integration, own, t) for own in (x, noise))
+    same = all(_agrees(members, ensemble, built, reading, own, t, rng) for own in (x, noise))
     return ensemble if same else None
-
-
-def _not_drawn(integration: Integration | None) -> frozenset[str] | None:
-    """Parameters of the last layer that need no drawing; None where networks must be built."""
-    if integration is None:
-        return frozenset()
-    layer, variances = integration.layer, integration.variances
-    if layer.late and variances.bias is None:
-        return None  # each network's bias is set to zero once it is made
-    weight = frozenset() if variances.weight is None else layer.weight
-    return weight | (frozenset() if variances.bias is None else layer.bias)
 
 
 def _agrees(
     members: Members,
     ensemble: DrawnEnsemble,
     built: BuiltEnsemble,
-    integration: Integration | None,
+    reading: Reading,
     x: Tensor,
     t: np.ndarray,
+    rng: np.random.Generator,
 ) -> bool:
     """Whether the template with their parameters does what the built networks do."""
     networks = members.networks
-    stacked = {name: torch.stack([_named(n, name) for n in networks]) for name in ensemble.drawn}
+    readers = [built.reader(network) for network in networks]
+    for reader in readers:
+        reader.renew(rng)
+    stacked = {
+        name: torch.stack([reader.get_parameter(name).detach() for reader in readers])
+        for name in ensemble.drawn
+    }
     try:
-        with warnings.catch_warnings(), torch.inference_mode():
+        with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", UserWarning)  # torch tells of a slow way round
-            ours = _used(ensemble.read(stacked, x, t, torch.float64), integration)
-            for i, network in enumerate(networks):
-                alone = built.reader(cast(network, torch.float64))(
+            ours = reading.used(ensemble.read(stacked, x, t, torch.float64))
+            for i, reader in enumerate(readers):
+                alone = cast(reader, torch.float64)(
                     x[i : i + 1].double(), torch.from_numpy(t[i : i + 1])
                 )
-                theirs = _used(Readings(*alone), integration)
+                theirs = reading.used(Readings(*alone))
                 if not all(_close(a[i], b[0]) for a, b in zip(ours, theirs, strict=True)):
                     return False
     except Exception:  # the reason does not matter: building is always right
@@ -93,20 +90,6 @@ def _agrees(
         for network in networks:
             cast(network, torch.float32)
     return True
-
-
-def _used(readings: Readings, integration: Integration | None) -> list[Tensor]:
-    """What is used of a reading: of mean squares only those that stand for a variance."""
-    h, output, squares = readings
-    parts = [h] if output is None else [h, output]
-    if integration is not None and squares is not None:
-        exact = (integration.variances.weight, integration.variances.bias)
-        parts += [squares[:, i] for i, variance in enumerate(exact) if variance is None]
-    return parts
-
-
-def _named(network: nn.Module, name: str) -> Tensor:
-    return network.get_parameter(name.removeprefix("network.")).detach()
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

@@ -2,18 +2,16 @@
 
 `DrawnEnsemble` draws stacks of parameters from their initial distributions and evaluates all of
 them in one vectorised pass. `BuiltEnsemble` calls a factory for each network, which works for any
-module. Both leave the global random state alone.
-
-What is read of a network is decided by a *reader*, a module around it that returns a tuple: its
-output; or the features h before its last layer and, of other people's networks, what tells the
-scale of that layer (`networks.tracing`).
+module. Both leave the global random state alone. What is read of a network is decided by a reader
+(`inspection.readers`).
 """
 
 import copy
 import math
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,10 +19,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
-from torch.overrides import TorchFunctionMode
 
 from ..devices import is_memory_error
 from ..errors import NetworkError, SadsError, brief
+from ..inspection.modes import Arguments, FunctionMode, Keywords
+from ..inspection.readers import Outputs, Reader, Readings
 from ..networks import ScoreFamily
 from ..networks.casting import cast
 from ..networks.initialisation import Constant, Distribution
@@ -35,53 +34,10 @@ LARGEST_CHUNK = 64
 LARGEST_BUILT_CHUNK = 16
 
 
-class Readings(NamedTuple):
-    """What was read of N networks.
-
-    Attributes:
-        h: features or outputs.
-        output: outputs with chosen values in the place of the last layer's, where it was traced.
-        squares: mean squares of each network's own last weight and bias, where it was traced.
-    """
-
-    h: Float[Tensor, "N ..."]
-    output: Float[Tensor, "N ..."] | None = None
-    squares: Float[Tensor, "N 2"] | None = None
-
-
-class Outputs(nn.Module):
-    """Reads the output of a network."""
-
-    def __init__(self, network: nn.Module):
-        super().__init__()
-        self.network = network
-
-    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor]:
-        return (self.network(x, t),)
-
-
-class Features(nn.Module):
-    """Reads the features of one of our networks, before its head."""
-
-    def __init__(self, network: nn.Module):
-        super().__init__()
-        self.network = network
-
-    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor]:
-        return (self.network.features(x, t),)  # pyright: ignore[reportCallIssue]
-
-
-class _PlainAttention(TorchFunctionMode):
+class _PlainAttention(FunctionMode):
     """Attention by its formula: the fused kernel cannot be vectorised over networks."""
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
+    def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
         if func is not F.scaled_dot_product_attention or len(args) > 4:
             return func(*args, **kwargs)
         given = dict(zip(("query", "key", "value", "attn_mask"), args, strict=False)) | kwargs
@@ -110,17 +66,23 @@ class DrawnEnsemble:
     """
 
     def __init__(
-        self, reader: nn.Module, distributions: Mapping[str, Distribution], device: torch.device
+        self, reader: Reader, distributions: Mapping[str, Distribution], device: torch.device
     ):
-        self.template = reader.eval().requires_grad_(False).to(device)
+        self.template: Reader = reader.eval().requires_grad_(False).to(device)
         self.device = device
-        used = {f"network.{name}": d for name, d in distributions.items()}
+        used = {f"network.{name}": d for name, d in distributions.items()} | {**reader.draws}
         shapes = {name: tuple(p.shape) for name, p in self.template.named_parameters()}
         # Constant parameters are shared by all members: nothing to draw, less to read.
-        self.constants = {n: d for n, d in used.items() if isinstance(d, Constant)}
-        self.drawn = {n: d for n, d in used.items() if n not in self.constants}
-        self.shapes = {name: shapes[name] for name in used}
-        self.chunk = _chunk(4 * sum(math.prod(self.shapes[n]) for n in self.drawn), LARGEST_CHUNK)
+        self.constants: dict[str, Constant] = {
+            n: d for n, d in used.items() if isinstance(d, Constant)
+        }
+        self.drawn: dict[str, Distribution] = {
+            n: d for n, d in used.items() if n not in self.constants
+        }
+        self.shapes: dict[str, tuple[int, ...]] = {name: shapes[name] for name in used}
+        self.chunk: int = _chunk(
+            4 * sum(math.prod(self.shapes[n]) for n in self.drawn), LARGEST_CHUNK
+        )
         self._local = threading.local()
 
     def _member(self, dtype: torch.dtype) -> tuple[nn.Module, dict[str, Tensor]]:
@@ -151,7 +113,6 @@ class DrawnEnsemble:
         """What is read of N fresh networks at (x_i, t_i)."""
         return self.read(self.draw(len(t), rng), x, t, dtype)
 
-    @torch.inference_mode()
     def read(
         self,
         stacked: Mapping[str, Tensor],
@@ -163,13 +124,13 @@ class DrawnEnsemble:
         module, constants = self._member(dtype)
 
         def one(own: dict[str, Tensor], x_one: Tensor, t_one: Tensor) -> tuple[Tensor, ...]:
-            found = functional_call(module, own | constants, (x_one[None], t_one[None]))
-            return tuple(part[0] for part in found)
+            parts = functional_call(module, own | constants, (x_one[None], t_one[None]))
+            return tuple(part[0] for part in parts)
 
         own = {n: p.to(self.device, dtype) for n, p in stacked.items()}
         steps = torch.from_numpy(t).to(self.device)
-        with _PlainAttention():
-            return _readings(vmap(one)(own, x.to(self.device, dtype), steps))
+        with _without_graph(self.template), _PlainAttention():
+            return Readings(*vmap(one)(own, x.to(self.device, dtype), steps))
 
 
 class BuiltEnsemble:
@@ -186,19 +147,18 @@ class BuiltEnsemble:
         self,
         family: ScoreFamily,
         device: torch.device,
-        reader: Callable[[nn.Module], nn.Module] = Outputs,
+        reader: Callable[[nn.Module], Reader] = Outputs,
         size: int = 0,
     ):
         self.family = family
         self.device = device
         self.reader = reader
-        self.chunk = _chunk(size, LARGEST_BUILT_CHUNK)
+        self.chunk: int = _chunk(size, LARGEST_BUILT_CHUNK)
 
     def build(self, seed: int) -> nn.Module:
         """One member; the global random state is as before afterwards."""
         return self.family.member(seed).eval().requires_grad_(False).to(self.device)
 
-    @torch.inference_mode()
     def evaluate(
         self,
         x: Float[Tensor, "N ..."],
@@ -207,13 +167,14 @@ class BuiltEnsemble:
         dtype: torch.dtype,
     ) -> Readings:
         """What is read of N fresh networks at (x_i, t_i)."""
-        found = []
+        each = []
         for i, seed in enumerate(rng.integers(2**62, size=len(t))):
             module = self.reader(cast(self.build(int(seed)), dtype))
+            module.renew(rng)
             step = torch.tensor([int(t[i])], device=self.device)
             try:
-                with global_state_kept():
-                    found.append(module(x[i : i + 1].to(self.device, dtype), step))
+                with global_state_kept(), _without_graph(module):
+                    each.append(module(x[i : i + 1].to(self.device, dtype), step))
             except SadsError:
                 raise
             except Exception as error:
@@ -222,17 +183,18 @@ class BuiltEnsemble:
                 raise NetworkError(
                     f"{self.family.name} failed at timestep {int(t[i])}: {brief(error)}"
                 ) from error
-        return _readings(tuple(torch.cat(parts) for parts in zip(*found, strict=True)))
+        return Readings(*(torch.cat(parts) for parts in zip(*each, strict=True)))
+
+
+def _without_graph(reader: Reader) -> AbstractContextManager[object]:
+    """No graph is kept; forward derivatives do not go together with inference mode."""
+    return torch.no_grad() if reader.differentiates else torch.inference_mode()
 
 
 def _chunk(size: int, largest: int) -> int:
     """Networks evaluated together: a power of two whose parameters fit."""
     fit = max(1, min(largest, PARAMETER_BYTES // max(1, size)))
     return 1 << (fit.bit_length() - 1)
-
-
-def _readings(parts: tuple[Tensor, ...]) -> Readings:
-    return Readings(*parts)
 
 
 Ensemble = DrawnEnsemble | BuiltEnsemble

@@ -1,51 +1,21 @@
-"""Estimating a geometry: batches of networks, accumulated until the goal is reached.
+"""Estimating a geometry: the entry points and their options."""
 
-Batches run in threads, one torch thread each, and are accumulated in their order. Each draws from
-a stream named by the seed and the batch's number, so a run that was killed continues exactly where
-its last checkpoint stood. The error is looked at after numbers of networks that depend on the
-estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same network.
-"""
-
-import math
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-import torch
-
 from ..devices import memory_errors_explained
-from ..directions import FOLDS
-from ..directions.symmetry import sectors
-from ..directions.whitening import halves_error
-from ..draws import DRAWS
-from ..errors import ArtefactError, InputError
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
-from .artefact import FILE, read_state, write_state
+from .estimators import estimator_of
+from .goal import Goal
 from .plan import Plan
-from .result import Geometry, exact_geometry
+from .result import Geometry
+from .run import Progress, estimates, settled
 from .source import Source, prepare
-from .state import State
-
-DEFAULT_TOLERANCE = 0.02
-NAIVE_NETWORKS = 10_000
-CHECKPOINT_SECONDS = 20.0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an estimate is: networks so far, expected in all, and the last known error."""
-
-    networks: int
-    expected: int | None
-    error: float | None
 
 
 class Options(TypedDict, total=False):
@@ -53,9 +23,11 @@ class Options(TypedDict, total=False):
 
     Attributes:
         networks: stop after so many networks.
-        tolerance: stop at this whitened error (0.02 unless `networks` is given).
+        tolerance: stop at this whitened error (0.02, for tangents 0.05, unless `networks` is
+            given).
         probe: where to look; x = 0 by default.
-        estimator: `integrated` (default) or `naive`.
+        of: `outputs` (default) for G, `tangent` for the tangent kernel K.
+        estimator: `integrated` (default) or `naive`, for outputs.
         weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
         timesteps: only those from the first up to, but not including, the second.
         seed: of all random draws, 0 by default.
@@ -70,7 +42,8 @@ class Options(TypedDict, total=False):
     networks: int | None
     tolerance: float | None
     probe: Probe
-    estimator: str
+    of: str
+    estimator: str | None
     weighting: str
     timesteps: tuple[int, int] | None
     seed: int
@@ -78,44 +51,6 @@ class Options(TypedDict, total=False):
     device: str
     zero_output: str
     on_progress: Callable[[Progress], None] | None
-
-
-MOST_NETWORKS = 10**9  # the paper has 10^6; more than this is a slip of the hand
-
-
-@dataclass(frozen=True)
-class Goal:
-    """When to stop: at a number of networks, or at a whitened error."""
-
-    networks: int | None
-    tolerance: float | None
-
-    @classmethod
-    def of(cls, networks: int | None, tolerance: float | None, estimator: str) -> "Goal":
-        """The goal that the options name, or the estimator's default."""
-        if networks is not None and tolerance is not None:
-            raise InputError("give either a number of networks or a tolerance, not both")
-        if networks is not None and networks < FOLDS:
-            raise InputError(f"at least {FOLDS} networks are needed for error bars, got {networks}")
-        if networks is not None and networks > MOST_NETWORKS:
-            raise InputError(
-                f"at most {MOST_NETWORKS:,} networks are estimated, got {networks:.3g}"
-            )
-        if tolerance is not None and not 0 < tolerance < 1:
-            raise InputError(f"the tolerance is a whitened error between 0 and 1, got {tolerance}")
-        if networks is None and tolerance is None:
-            naive = estimator == "naive"
-            return cls(NAIVE_NETWORKS, None) if naive else cls(None, DEFAULT_TOLERANCE)
-        return cls(networks, tolerance)
-
-    @property
-    def allowed_rounding(self) -> float:
-        """Float32 may change the geometry by a tenth of the error aimed at."""
-        return (self.tolerance or DEFAULT_TOLERANCE) / 10
-
-    def batch(self, chunk: int) -> int:
-        """Networks per batch, so that every fold gets some."""
-        return chunk if self.networks is None else max(1, min(chunk, self.networks // FOLDS))
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -147,7 +82,7 @@ def planned_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Plan:
     """
     with _memory_explained(family):
         goal, source = _prepared(family, **options)
-        return source.plan if source.exact is not None else _settled(source, goal).plan
+        return source.plan if source.exact is not None else settled(source, goal).plan
 
 
 def _memory_explained(family: ScoreFamily) -> AbstractContextManager[None]:
@@ -157,7 +92,7 @@ def _memory_explained(family: ScoreFamily) -> AbstractContextManager[None]:
 
 
 def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, Source]:
-    estimator = options.get("estimator", "integrated")
+    estimator = estimator_of(options.get("of", "outputs"), options.get("estimator"))
     goal = Goal.of(options.get("networks"), options.get("tolerance"), estimator)
     source = prepare(
         family,
@@ -177,160 +112,7 @@ def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Itera
     report = options.get("on_progress") or (lambda progress: None)
     out = options.get("out")
     if out is None:
-        yield from _estimates(source, goal, None, report)
+        yield from estimates(source, goal, None, report)
     else:
         with writing(Path(out)):
-            yield from _estimates(source, goal, Path(out), report)
-
-
-def _estimates(
-    source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
-) -> Iterator[Geometry]:
-    started = time.perf_counter()
-    if source.exact is not None:
-        geometry = exact_geometry(source.plan, source.exact, time.perf_counter() - started)
-        if out is not None:
-            _refuse_other(source, out)
-            write_state(out, geometry.plan, geometry.state)
-        yield geometry
-        return
-    source, state = _resume(source, goal, out) or _start(source, goal)
-    spent, resumed_at = state.seconds - started, state.networks
-
-    def store(finished: bool) -> None:
-        state.seconds, state.finished = spent + time.perf_counter(), finished
-        if out is not None:
-            write_state(out, source.plan, state)
-
-    stored = time.perf_counter()
-    error: float | None = None
-    geometry: Geometry | None = None
-    looked_at = 0
-    while goal.networks is None or state.networks < goal.networks:
-        if state.networks >= state.next_check:
-            geometry, error = _look(source, goal, state, out)
-            looked_at = state.networks
-            if state.networks >= state.next_check:
-                break
-            yield geometry
-            geometry = None  # more networks will be better, and it is large
-        _refuse_other_draws(source.plan, out)
-        until = min(state.next_check, goal.networks or state.next_check)
-        for moment, count in _batches(source, state, until):
-            state.add(moment, count)
-            report(Progress(state.networks, _expected(goal, looked_at, error), error))
-            if out is not None and time.perf_counter() - stored > CHECKPOINT_SECONDS:
-                store(finished=False)
-                stored = time.perf_counter()
-    if not state.finished or state.networks > resumed_at:
-        store(finished=True)
-    if geometry is None:
-        geometry = Geometry(source.plan, state, out)
-    geometry.state.seconds, geometry.state.finished = state.seconds, True
-    yield geometry  # that of the last look, where it can be, with what it has computed
-
-
-def _settled(source: Source, goal: Goal) -> Source:
-    """The source with its plan completed by batch size and precision."""
-    precision = source.precision(goal.allowed_rounding, goal.networks)
-    batch = goal.batch(source.plan.batch)
-    return source.with_plan(source.plan.model_copy(update={"batch": batch, "precision": precision}))
-
-
-def _start(source: Source, goal: Goal) -> tuple[Source, State]:
-    """A fresh run."""
-    source = _settled(source, goal)
-    plan = source.plan
-    state = State.empty(plan.readout)
-    state.next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
-    return source, state
-
-
-def _resume(source: Source, goal: Goal, out: Path | None) -> tuple[Source, State] | None:
-    """The run stored in a directory, if it is of the same plan."""
-    if out is None or not (out / FILE).exists():
-        return None
-    _refuse_other(source, out)
-    plan, state = read_state(out)
-    if not state.finished:
-        _refuse_other_draws(plan, out)
-    stored = plan.precision
-    if stored and stored.features == "float32" and (stored.difference or 0) > goal.allowed_rounding:
-        raise ArtefactError(
-            f"{out} was computed in float32, which is off by {stored.difference:.1g}: too much for "
-            "this tolerance, choose another --out"
-        )
-    return source.with_plan(plan), state
-
-
-def _refuse_other(source: Source, out: Path) -> None:
-    if (out / FILE).exists() and (different := source.plan.differences(read_state(out)[0])):
-        raise ArtefactError(
-            f"{out} holds another geometry ({'; '.join(different)}): choose another --out or "
-            "delete the directory"
-        )
-
-
-def _refuse_other_draws(plan: Plan, out: Path | None) -> None:
-    """Networks of two versions of the draws are not added up."""
-    if plan.draws != DRAWS:
-        raise ArtefactError(
-            f"{out} holds {plan.network} from version {plan.draws} of the random draws, which "
-            f"version {DRAWS} cannot continue: use it as it is, choose another directory or delete "
-            "it"
-        )
-
-
-def _expected(goal: Goal, looked_at: int, error: float | None) -> int | None:
-    """Networks at the end, as far as can be told: the error falls as one over their root."""
-    if goal.networks is not None or error is None or goal.tolerance is None:
-        return goal.networks
-    return int(looked_at * (error / goal.tolerance) ** 2)
-
-
-def _look(
-    source: Source, goal: Goal, state: State, out: Path | None
-) -> tuple[Geometry, float | None]:
-    """Look at the error and decide when to look next; `next_check` stays where the goal is met."""
-    geometry = Geometry(source.plan, state.snapshot(), out)
-    error = None
-    if geometry.sampled_all_directions:
-        parts = sectors(geometry.structure, source.plan.symmetries)
-        error = halves_error(*geometry.halves(), parts)
-        if goal.tolerance is not None and error <= goal.tolerance:
-            error = geometry.whitened_error  # without symmetries that the data contradict
-    growth = 2.0
-    if goal.tolerance is not None and error is not None:
-        if error <= goal.tolerance:
-            return geometry, error
-        growth = min(4.0, max(1.1, 1.03 * (error / goal.tolerance) ** 2))
-    state.next_check = _whole_rounds(source.plan, growth * state.networks)
-    return geometry, error
-
-
-def _whole_rounds(plan: Plan, networks: float) -> int:
-    """At least so many networks, the same number in every fold."""
-    round_size = FOLDS * plan.batch
-    return round_size * max(1, math.ceil(networks / round_size))
-
-
-def _batches(source: Source, state: State, until: int) -> Iterator[tuple]:
-    """Moments of the batches from where the state stands, in order, computed ahead in threads."""
-    threads = torch.get_num_threads()
-    on_cpu = source.ensemble.device.type == "cpu"
-    workers = threads if on_cpu and source.plan.batch > 1 else 1
-    prepare_thread = partial(torch.set_num_threads, threads // workers)
-    waiting: deque[tuple[Future, int]] = deque()
-    batch, networks = state.batches, state.networks
-    pool = ThreadPoolExecutor(workers, initializer=prepare_thread)
-    try:
-        while networks < until or waiting:
-            while networks < until and len(waiting) <= workers:
-                count = min(source.plan.batch, until - networks)
-                waiting.append((pool.submit(source.moment, batch, count), count))
-                batch, networks = batch + 1, networks + count
-            future, count = waiting.popleft()
-            yield future.result(), count
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        torch.set_num_threads(threads)
+            yield from estimates(source, goal, Path(out), report)

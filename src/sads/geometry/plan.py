@@ -1,26 +1,33 @@
 """What an estimate estimates: everything that decides its value, and so its identity."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, Field, model_serializer
 
 from ..errors import InputError
-from ..inspection.readout import ReadOut
+from ..inspection.readout import AnyReadOut
+from ..inspection.zero_outputs import is_named
+from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..path import Schedule
 from .precision import Precision
 
-ESTIMATORS = ("integrated", "naive")
+OUTPUTS = "outputs"  # what a plan is about that does not say it
+CLOSED_FORM = "closed form"  # the estimator that needs no networks
 
 
-class Plan(BaseModel):
+class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """Provenance of a geometry; two runs with equal identities may be continued by each other.
 
     Attributes:
         network: name of the family.
-        fingerprint: digest of its parameters' names, shapes and initial distributions.
+        fingerprint: of the family (`ScoreFamily.fingerprint`), with its zero layers redrawn if
+            there are any.
         shape: shape of one sample.
         schedule: kind of the noise schedule.
         steps: noise levels of the schedule.
@@ -41,9 +48,8 @@ class Plan(BaseModel):
         note: why the last layer is not integrated exactly; empty where it is.
         draws: version of the random draws; those that do not say it are of the first.
         assumptions: what the networks are taken for; None in files that do not say it yet.
+        of: whose second moment it is: of `outputs`, or of the `tangent` of the outputs.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     network: str
     fingerprint: str
@@ -56,7 +62,7 @@ class Plan(BaseModel):
     timesteps: tuple[int, int]
     seed: int
     batch: int
-    readout: ReadOut
+    readout: AnyReadOut = Field(discriminator="kind")
     scale: float
     precision: Precision | None
     symmetries: tuple[str, ...]
@@ -67,10 +73,26 @@ class Plan(BaseModel):
     note: str = ""
     draws: int = 1
     assumptions: Assumptions | None = None
+    of: str = OUTPUTS
+
+    @model_serializer(mode="wrap")
+    def _stored(self, serialise: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """A plan of outputs is stored as it was before there were others."""
+        stored = serialise(self)
+        return stored if self.of != OUTPUTS else {k: v for k, v in stored.items() if k != "of"}
+
+    @property
+    def exact(self) -> bool:
+        """Whether the estimate is a closed form, without error."""
+        return self.estimator == CLOSED_FORM
+
+    def is_of(self, family: ScoreFamily) -> bool:
+        """Whether this is about the networks of a family, their zero layers redrawn if need be."""
+        return is_named(family, self.fingerprint, self.redrawn)
 
     def differences(self, other: "Plan") -> list[str]:
         """What keeps this plan from continuing another one, as `name: theirs, ours`."""
-        own, theirs = self.model_dump(), other.model_dump()
+        own, theirs = dict(self), dict(other)
         # Taken from the plan that is continued; `estimate` refuses to mix versions of the draws.
         same = {"batch", "precision", "versions", "draws", "assumptions"}
         return [
@@ -90,14 +112,45 @@ def timestep_range(timesteps: tuple[int, int] | None, schedule: Schedule) -> tup
     return first, end
 
 
-def timestep_distribution(
-    schedule: Schedule, timesteps: tuple[int, int], weighting: str
-) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
-    """Probability (uniform on the range) and weight of each timestep in definition 2."""
-    first, end = timesteps
-    probabilities = np.zeros(schedule.steps)
-    probabilities[first:end] = 1 / (end - first)
-    return probabilities, schedule.weights(weighting)
+@dataclass(frozen=True)
+class TimestepLaw:
+    """How timesteps are drawn, and how much the outer product at each of them counts.
+
+    Attributes:
+        probabilities: of each timestep.
+        weights: w_t, of the outer product.
+    """
+
+    probabilities: Float[np.ndarray, " T"]
+    weights: Float[np.ndarray, " T"]
+
+    @classmethod
+    def of(cls, schedule: Schedule, timesteps: tuple[int, int], weighting: str) -> "TimestepLaw":
+        """The law of definition 2, uniform on a range of timesteps."""
+        first, end = timesteps
+        probabilities = np.zeros(schedule.steps)
+        probabilities[first:end] = 1 / (end - first)
+        return cls(probabilities, schedule.weights(weighting))
+
+    @property
+    def products(self) -> Float[np.ndarray, " T"]:
+        """Probability times weight of each timestep."""
+        return self.probabilities * self.weights
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight c = E_t[w_t]."""
+        return float(self.probabilities @ self.weights)
+
+    def drawn_by(self, energy: Float[np.ndarray, " T"], total: float) -> "TimestepLaw":
+        """Timesteps drawn in proportion to w_t g_t, g_t = `energy`; `total` is E_t[w_t g_t].
+
+        Outer products are then weighted by 1 / g_t, beyond the constant factor `total`.
+        """
+        probabilities = self.products * energy / total
+        weights = np.ones_like(self.weights)
+        weights[probabilities > 0] = 1 / energy[probabilities > 0]
+        return TimestepLaw(probabilities, weights)
 
 
 def software_versions() -> dict[str, str]:

@@ -6,7 +6,7 @@ G is kept as a small factor and a structure; see `directions.structure`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,29 +19,32 @@ from ..directions.folds import EVERY_OTHER
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
-from ..markup import facts
+from ..shown import Shown
 from ..storage.files import writing
 from .artefact import read_state, write_state
 from .plan import Plan
 from .spectra import KEPT_FROM, read_spectrum, write_spectrum
 from .state import State
 
-LOOKED_AT = 1024  # rows of a factor that a notebook decomposes without being asked
-
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(Shown):
     """An estimate of the average geometry.
 
     Attributes:
         plan: how it was made.
         state: sums over networks.
-        home: the directory it is stored in, where the spectrum of a large one is kept too.
+        kept: its spectrum, where that was kept with it.
+
+    >>> import sads
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> geometry.shape, geometry.networks, geometry.matrix().shape
+    ((1, 4, 4), 24, (16, 16))
     """
 
     plan: Plan
     state: State
-    home: Path | None = None
+    kept: Spectrum | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,7 +64,7 @@ class Geometry:
     @property
     def exact(self) -> bool:
         """Whether G is a closed form."""
-        return self.plan.estimator == "closed form"
+        return self.plan.exact
 
     def part(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "n n"]:
         """The factor from some of the folds, not averaged over symmetries."""
@@ -128,39 +131,27 @@ class Geometry:
 
     @cached_property
     def _spectrum(self) -> Spectrum:
+        if self.kept is not None:
+            return self.kept
         if self.exact:
             return exact_spectrum(self.factor, self.structure, self.symmetries)
-        home = self.home if self.structure.rows >= KEPT_FROM else None
-        if home and (kept := read_spectrum(home, self.plan, self.state)):
-            return kept
         with memory_errors_explained(f"the spectrum of {self.plan.network}", "free some memory"):
-            found = sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
-        if home:
-            write_spectrum(home, self.plan, self.state, found)
-        return found
+            return sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
 
     def spectrum(self) -> Spectrum:
         """Eigenvalues, eigenvectors, their resolution and bands; computed once."""
         return self._spectrum
 
+    def at(self, state: State) -> "Geometry":
+        """The same geometry, with what it has computed, at a state of equal sums."""
+        other = replace(self, state=state)
+        vars(other).update({k: v for k, v in vars(self).items() if k not in vars(other)})
+        return other
+
     def save(self, directory: str | Path) -> None:
         """Write `geometry.safetensors` into a directory, atomically."""
         with writing(Path(directory)):
             write_state(Path(directory), self.plan, self.state)
-
-    def _repr_html_(self) -> str:
-        """For notebooks: how it was made, and its spectrum unless that takes long."""
-        error, plan = self.whitened_error, self.plan
-        rows = [
-            ("shape", "x".join(map(str, plan.shape))),
-            ("probe", plan.probe),
-            ("networks", "none: a closed form" if self.exact else f"{self.networks:,}"),
-            ("whitened error", "not yet known" if error is None else f"{error:.2g}"),
-        ]
-        if not self.state.finished:
-            rows.append(("state", "not finished"))
-        picture = self.spectrum()._repr_html_() if self.structure.rows <= LOOKED_AT else ""
-        return facts(f"Geometry of {plan.network}", rows) + picture
 
     def __repr__(self) -> str:
         error = (
@@ -182,12 +173,37 @@ class EachFold:
 
 
 def load_geometry(directory: str | Path) -> Geometry:
-    """Load a geometry from a directory that `--out` or `Geometry.save` wrote.
+    """Load a geometry from a directory that an estimate or `Geometry.save` wrote.
 
     Raises:
         ArtefactError: if there is none, or it is truncated, foreign or corrupt.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     sads.load_geometry(directory).networks
+    24
     """
-    return Geometry(*read_state(Path(directory)), home=Path(directory))
+    plan, state = read_state(Path(directory))
+    large = plan.readout.structure.rows >= KEPT_FROM
+    kept = read_spectrum(Path(directory), plan, state) if large else None
+    return Geometry(plan, state, kept)
+
+
+def keep_spectrum(geometry: Geometry, directory: str | Path) -> None:
+    """Keep the spectrum of a large geometry beside it, for whoever loads it next.
+
+    Of small geometries it is computed faster than read. Nothing happens where the directory cannot
+    be written to.
+
+    Args:
+        geometry: a geometry; its spectrum is computed if it is not known yet.
+        directory: where the geometry is stored.
+    """
+    large = geometry.structure.rows >= KEPT_FROM and not geometry.exact
+    if large and geometry.kept is None:
+        write_spectrum(Path(directory), geometry.plan, geometry.state, geometry.spectrum())
 
 
 def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:

@@ -1,17 +1,6 @@
-"""Where batches of networks come from: which networks, looked at where, accumulated how.
-
-Two estimators of one quantity, G = E_t[w_t E[eps eps^T]]:
-
-- `naive`, the paper's: t uniform, one outer product w_t eps eps^T per network, every network made
-  by the factory.
-- `integrated`: t drawn in proportion to the squared scale from the last layer to the score
-  (`tail`); the last layer integrated exactly (`readout`), declared by our networks and found in
-  others (`foreign`); many networks at once (`ensemble`); averaged over the symmetries that the
-  architecture declares and the data do not veto.
-"""
+"""Where batches of networks come from: which networks, looked at where, read how."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -21,29 +10,18 @@ from torch import Tensor
 from ..devices import usable_device
 from ..draws import DRAWS
 from ..errors import InputError, NetworkError
-from ..inspection.members import Members
-from ..inspection.readout import ReadOut, readout_of, sampled
-from ..inspection.tracing import NoLastLayer, Traced
+from ..inspection.checks import Checked, check_family
+from ..inspection.reading import Batch, Reading
+from ..inspection.tracing import NoLastLayer
 from ..inspection.zero_outputs import POLICIES
-from ..networks import ScoreFamily, ScoreNetwork
+from ..networks import ScoreFamily
 from ..probes import Probe
 from ..randomness import checked_seed, fast_stream, stream
-from .checks import check_family
-from .closed_form import closed_form_factor
 from .drawing import drawn_ensemble
-from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble, Features, Outputs
-from .foreign import Reading, read_foreign
-from .integration import Integration
-from .plan import (
-    ESTIMATORS,
-    Plan,
-    software_versions,
-    timestep_distribution,
-    timestep_range,
-)
+from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
+from .estimators import Estimator, Study
+from .plan import Plan, TimestepLaw, software_versions, timestep_range
 from .precision import Precision, choose_precision, networks_to_compare
-from .state import require_factor
-from .tail import plain_tail
 
 
 @dataclass(frozen=True)
@@ -55,9 +33,8 @@ class Source:
         family: the networks.
         probe: their inputs.
         ensemble: how they are drawn and evaluated.
-        proposal: distribution of the timestep.
-        weights: of an outer product at each timestep, beyond the plan's scale.
-        integration: of the last layer of other people's networks; None for ours and for outputs.
+        law: how timesteps are drawn and weighted, beyond the plan's scale.
+        reading: what becomes of what is read of the networks.
         exact: the factor, where a closed form is known.
     """
 
@@ -65,9 +42,8 @@ class Source:
     family: ScoreFamily
     probe: Probe
     ensemble: Ensemble
-    proposal: Float[np.ndarray, " T"]
-    weights: Float[np.ndarray, " T"]
-    integration: Integration | None
+    law: TimestepLaw
+    reading: Reading
     exact: Float[np.ndarray, "n n"] | None
 
     def with_plan(self, plan: Plan) -> "Source":
@@ -87,7 +63,8 @@ class Source:
 
     def inputs(self, count: int, rng: np.random.Generator) -> tuple[Int[np.ndarray, " N"], Tensor]:
         """Timesteps and probe inputs of `count` networks."""
-        t = rng.choice(len(self.proposal), size=count, p=self.proposal)
+        chances = self.law.probabilities
+        t = rng.choice(len(chances), size=count, p=chances)
         return t, self.probe.draw(t, self.family.shape, self.family.schedule, rng)
 
     def moment(self, batch: int, count: int) -> Float[np.ndarray, "r r"]:
@@ -109,24 +86,17 @@ class Source:
         """The summed moment of fresh networks at (x_i, t_i)."""
         try:
             readings = self.ensemble.evaluate(x, t, rng, dtype)
+            at = Batch(x, t, np.sqrt(self.law.weights[t]))
+            return self.reading.moment(readings, at, rng).cpu().numpy()
         except NoLastLayer as why:
-            raise NetworkError(f"{self.plan.network}: {why}; use --estimator naive") from why
-        root = np.sqrt(self.weights[t])
-        if self.integration is not None:
-            try:
-                return self.integration.moment(readings, x, t, root, rng).cpu().numpy()
-            except NetworkError as error:
-                raise NetworkError(f"{self.plan.network}: {error}") from error
-        h = readings.h
-        factor = torch.from_numpy(root).to(h.device, h.dtype).view(-1, *(1,) * (h.ndim - 1))
-        return self.plan.readout.moment(h * factor).cpu().numpy()
+            raise NetworkError(f"{self.plan.network}: {why}; use the naive estimator") from why
 
 
 def prepare(
     family: ScoreFamily,
     probe: Probe,
     *,
-    estimator: str,
+    estimator: Estimator,
     weighting: str,
     timesteps: tuple[int, int] | None,
     seed: int,
@@ -134,58 +104,49 @@ def prepare(
     zero_output: str,
 ) -> Source:
     """Check the family and settle how it is sampled; the precision is chosen later."""
-    for what, value, known in (
-        ("estimator", estimator, ESTIMATORS),
-        ("policy for zero outputs", zero_output, POLICIES),
-    ):
-        if value not in known:
-            raise InputError(f"unknown {what} {value!r}: expected one of {', '.join(known)}")
+    if zero_output not in POLICIES:
+        raise InputError(
+            f"unknown policy for zero outputs {zero_output!r}: expected one of "
+            f"{', '.join(POLICIES)}"
+        )
     seed = checked_seed(seed)
     span = timestep_range(timesteps, family.schedule)
-    probabilities, weights = timestep_distribution(family.schedule, span, weighting)
+    law = TimestepLaw.of(family.schedule, span, weighting)
     target = usable_device(device)
-    if estimator == "naive":
-        require_factor(sampled(family.shape))
-    checked = check_family(family, probe, seed, zero_output, span)
-    members, declared = checked.members, checked.declared
-    family = members.family
-    integrated = estimator == "integrated"
-    exact = None
-    if integrated and declared:
-        exact = closed_form_factor(declared, probe, family.schedule, probabilities, weights)
+    estimator.require_size(family.shape)
+    checked = check_family(
+        family,
+        probe,
+        seed,
+        zero_output,
+        span,
+        before_running=lambda network: estimator.require_memory(network, probe),
+        silent=estimator.silent,
+    )
+    study = Study(checked, probe, law)
+    estimator = estimator.settled(study)
+    exact = estimator.exact(study)
     rng = stream(seed, "reading other networks")
-    if not integrated:
-        reading = _naive_reading(members, weights)
-    elif declared:
-        # Drawn in proportion to the weight, which then is the constant c = E_t[w_t].
-        constant = float(probabilities @ weights)
-        reading = _declared_reading(declared, constant, exact is not None, family.schedule.steps)
-    else:
-        reading = read_foreign(members, probe, probabilities * weights, rng)
-    require_factor(reading.readout, exact=exact is not None)
-    tail = reading.tail
-    proposal = probabilities
-    if integrated:
-        proposal = probabilities * weights * tail.proposal / tail.total
-        weights = np.ones_like(weights)
-        weights[proposal > 0] = 1 / tail.proposal[proposal > 0]
-    ensemble = _ensemble(members, declared, reading, probe, target, rng, integrated)
+    reading = estimator.read(study, rng)
+    reading.readout.require_memory(exact=exact is not None)
+    ensemble = _ensemble(checked, reading, probe, target, rng, stacks=estimator.stacks)
+    family = checked.members.family
     plan = Plan(
         network=family.name,
-        fingerprint=family.fingerprint(members.networks[0]),
+        fingerprint=family.fingerprint,
         shape=family.shape,
         schedule=family.schedule.kind,
         steps=family.schedule.steps,
         probe=probe.describe(),
-        estimator="closed form" if exact is not None else estimator,
+        estimator=estimator.name,
         weighting=weighting,
         timesteps=span,
         seed=seed,
         batch=ensemble.chunk,
         readout=reading.readout,
-        scale=1.0 if exact is not None else tail.total,
+        scale=1.0 if exact is not None else reading.tail.total,
         precision=None,
-        symmetries=declared.symmetries if integrated and declared and probe.shift_free else (),
+        symmetries=estimator.symmetries(study),
         versions=software_versions(),
         zero_output=zero_output if checked.redrawn else "explain",
         redrawn=checked.redrawn,
@@ -193,42 +154,26 @@ def prepare(
         note=reading.note,
         draws=DRAWS,
         assumptions=checked.assumptions,
+        of=estimator.of,
     )
-    return Source(plan, family, probe, ensemble, proposal, weights, reading.integration, exact)
-
-
-def _naive_reading(members: Members, weights: Float[np.ndarray, " T"]) -> Reading:
-    ones = np.ones_like(weights)
-    return Reading(sampled(members.family.shape), plain_tail(ones, 1.0), None, "")
-
-
-def _declared_reading(member: ScoreNetwork, total: float, exact: bool, steps: int) -> Reading:
-    """Our networks predict noise: the tail is the identity."""
-    found = readout_of(member)
-    # A closed form is its own factor: of the read-out only the structure remains.
-    readout = ReadOut(found.kind, found.shape, patch=found.patch) if exact else found
-    return Reading(readout, plain_tail(np.ones(steps), total), None, "")
+    return Source(plan, family, probe, ensemble, estimator.proposal(law, reading), reading, exact)
 
 
 def _ensemble(
-    members: Members,
-    declared: ScoreNetwork | None,
+    checked: Checked,
     reading: Reading,
     probe: Probe,
     device: torch.device,
     rng: np.random.Generator,
-    integrated: bool,
+    *,
+    stacks: bool,
 ) -> Ensemble:
+    """Networks drawn in stacks where that is right and wanted, built one by one elsewhere."""
+    declared, members = checked.declared, checked.members
     if declared is not None:
-        known = declared.distributions()
-        if reading.readout.kind == "sampled":
-            return DrawnEnsemble(Outputs(declared), known, device)
-        own = {n: d for n, d in known.items() if not n.startswith("head.")}
-        return DrawnEnsemble(Features(declared), own, device)
-    own, reader = reading.integration, Outputs
-    if own is not None:
-        layer = own.layer
-        reader = partial(Traced, index=layer.index, values=own.values, late_bias=layer.late_bias)
-    built = BuiltEnsemble(members.family, device, reader, members.size)
-    drawn = drawn_ensemble(members, built, own, probe, rng) if integrated else None
+        integrated = reading.integrated or ()
+        known = {n: d for n, d in declared.distributions().items() if n not in integrated}
+        return DrawnEnsemble(reading.reader(declared), known, device)
+    built = BuiltEnsemble(members.family, device, reading.reader, members.size)
+    drawn = drawn_ensemble(members, built, reading, probe, rng) if stacks else None
     return drawn or built

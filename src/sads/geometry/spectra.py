@@ -26,10 +26,10 @@ ARRAYS = ("factor_values", "factor_errors", "factor_vectors")
 
 
 def digest_of(plan: Plan, state: State) -> str:
-    """What a spectrum is a function of."""
-    found = hashlib.sha256(plan.model_dump_json(exclude={"versions", "assumptions"}).encode())
-    found.update(checksum({"sums": state.sums, "counts": state.counts}).encode())
-    return found.hexdigest()
+    """A digest of all that a spectrum depends on."""
+    digest = hashlib.sha256(plan.model_dump_json(exclude={"versions", "assumptions"}).encode())
+    digest.update(checksum({"sums": state.sums, "counts": state.counts}).encode())
+    return digest.hexdigest()
 
 
 def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:

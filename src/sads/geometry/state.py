@@ -6,45 +6,19 @@ kept, packed row by row, here and on disk.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..devices import require_memory
 from ..directions import FOLDS
 from ..inspection.readout import ReadOut
 
-#: Bytes for each entry of the factor, at the peak. Sums of all folds are 48, a snapshot of them as
-#: much; the spectrum stacks the folds. Measured at 1,600 rows: 123 to estimate, 298 with spectrum.
-PEAK = 300
-EXACT_PEAK = 64  # of a closed form: the factor, its eigenvectors and what the decomposition takes
 
-
-def factor_bytes(readout: ReadOut, *, exact: bool = False) -> int:
-    """Bytes that an estimate takes at its peak, its spectrum included."""
-    return (EXACT_PEAK if exact else PEAK) * readout.structure.rows**2
-
-
-def require_factor(readout: ReadOut, *, exact: bool = False) -> None:
-    """Refuse a factor that cannot fit in memory.
-
-    Raises:
-        InputError: with the bytes that are needed and there.
-    """
-    rows = readout.structure.rows
-    require_memory(
-        factor_bytes(readout, exact=exact),
-        f"a factor of {rows:,} x {rows:,} ({readout.structure.kind} on "
-        f"{'x'.join(map(str, readout.shape))})",
-        "choose a smaller shape",
-    )
-
-
-@dataclass
+@dataclass(frozen=True)
 class State:
-    """A running estimate.
+    """How far an estimate has come.
 
     Attributes:
         sums: packed summed moments of each fold, p = r (r + 1) / 2 entries.
@@ -64,7 +38,7 @@ class State:
 
     @classmethod
     def empty(cls, readout: ReadOut) -> "State":
-        require_factor(readout)
+        readout.require_memory()
         packed = packed_size(readout.structure.rows)
         return cls(np.zeros((FOLDS, packed)), np.zeros(FOLDS, dtype=np.int64))
 
@@ -79,13 +53,17 @@ class State:
     def networks(self) -> int:
         return int(self.counts.sum())
 
-    def add(self, moment: Float[np.ndarray, "r r"], count: int) -> None:
-        """Accumulate one batch into its fold."""
+    def with_batch(self, moment: Float[np.ndarray, "r r"], count: int) -> "State":
+        """The state after one more batch, of so many networks.
+
+        The batch is added to the sums in place, since they are large: this state is not to be used
+        afterwards. What is shown to others is a `snapshot`.
+        """
         fold = self.batches % len(self.counts)
         for row, part in enumerate(_rows(self.sums[fold])):
             part += moment[row, : row + 1]
         self.counts[fold] += count
-        self.batches += 1
+        return replace(self, batches=self.batches + 1)
 
     def mean(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "r r"]:
         """The mean moment of some folds, symmetric."""
@@ -102,14 +80,7 @@ class State:
 
     def snapshot(self) -> "State":
         """A copy that later batches do not change."""
-        return State(
-            self.sums.copy(),
-            self.counts.copy(),
-            self.batches,
-            self.next_check,
-            self.seconds,
-            self.finished,
-        )
+        return replace(self, sums=self.sums.copy(), counts=self.counts.copy())
 
 
 def packed_size(rows: int) -> int:

@@ -19,11 +19,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ..networks.initialisation import Constant, Distribution, Normal, Uniform
+from .modes import Arguments, DispatchMode, Keywords
 
-aten = torch.ops.aten
+aten: Any = torch.ops.aten
 _NEW_CONSTANTS = {
     aten.zeros.default: 0.0,
     aten.zeros_like.default: 0.0,
@@ -59,7 +60,7 @@ class Interval:
 Filled = Distribution | Interval
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(DispatchMode):
     """Remembers how storages were filled."""
 
     def __init__(self) -> None:
@@ -67,16 +68,10 @@ class Recorder(TorchDispatchMode):
         # Storages are kept alive, so that no address is used for two of them.
         self._known: dict[int, tuple[object, Filled | None]] = {}
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
+    def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
+        result = func(*args, **kwargs)
         inputs = [a for a in args if isinstance(a, Tensor)]
-        known = None if (kwargs or {}).get("alpha", 1) != 1 else _made_by(func, args, self._filled)
+        known = None if kwargs.get("alpha", 1) != 1 else _made_by(func, args, self._filled)
         outputs = result if isinstance(result, (tuple, list)) else (result,)
         written = [output for output in outputs if isinstance(output, Tensor)]
         shared = {_address(i) for i in inputs} & {_address(o) for o in written}
@@ -109,7 +104,7 @@ class Recorder(TorchDispatchMode):
 
 
 def unseen() -> AbstractContextManager[object]:
-    """Inside, no operation is recorded."""
+    """While this context lasts, no operation is recorded."""
     return _disable_current_modes()
 
 
@@ -179,11 +174,11 @@ def recorded(make: Callable[[], nn.Module]) -> tuple[nn.Module, dict[str, Distri
     with recorder:
         module = make()
     addresses = [_address(p) for p in module.parameters()]
-    found: dict[str, Distribution | None] = {}
-    for name, parameter in module.named_parameters():
-        alone = addresses.count(_address(parameter)) == 1
-        found[name] = recorder.distribution(parameter) if alone else None
-    return module, found
+    alone = {address for address in addresses if addresses.count(address) == 1}
+    return module, {
+        name: recorder.distribution(parameter) if _address(parameter) in alone else None
+        for name, parameter in module.named_parameters()
+    }
 
 
 def agreed(records: Sequence[dict[str, Distribution | None]]) -> dict[str, Distribution | None]:

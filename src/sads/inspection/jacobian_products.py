@@ -46,6 +46,11 @@ def gradient(
     names, values = list(parameters), [p.clone().requires_grad_() for p in parameters.values()]
     with torch.enable_grad():
         output = functional_call(network, dict(zip(names, values, strict=True)), (x, t))
+        if not output.requires_grad:
+            raise NetworkError(
+                "the network's output cannot be differentiated by its parameters: it depends on "
+                "none of those that need gradients (torch.no_grad or detach in its forward?)"
+            )
         grads = torch.autograd.grad(output, values, pull.to(output), allow_unused=True)
     return {
         n: torch.zeros_like(v) if g is None else g

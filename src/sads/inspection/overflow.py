@@ -10,29 +10,23 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..networks.isolation import global_state_kept
+from .modes import Arguments, DispatchMode, Keywords
 
 # Masks of attention are infinite on purpose.
 ON_PURPOSE = ("full", "fill", "masked_fill", "where", "empty", "scalar_tensor", "triu")
 
 
-class _Watch(TorchDispatchMode):
+class _Watch(DispatchMode):
     """Remembers the first operation that left the finite numbers."""
 
     def __init__(self) -> None:
         super().__init__()
         self.first: str | None = None
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
+    def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
+        result = func(*args, **kwargs)
         name = func._schema.name.partition("::")[2].strip("_")
         if self.first is None and not name.startswith(ON_PURPOSE):
             outputs = result if isinstance(result, (tuple, list)) else (result,)

@@ -22,29 +22,40 @@ and with it the whole of G instead of its small factor (`constant`).
 """
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from itertools import product
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..directions import Structure
+from ..devices import available_memory, require_memory
+from ..directions.structure import (
+    STRUCTURES,
+    Channels,
+    Dense,
+    Isotropic,
+    Structure,
+    Tokens,
+)
 from ..networks import ScoreNetwork
 
-READOUTS = ("convolution", "tokens", "dense", "random", "sampled")
+#: Bytes for each entry of the factor, at the peak. Sums of all folds are 48, a snapshot of them as
+#: much; the spectrum stacks the folds. Measured at 1,600 rows: 123 to estimate, 298 with spectrum.
+PEAK = 300
+EXACT_PEAK = 64  # of a closed form: the factor, its eigenvectors and what the decomposition takes
 
 
 @dataclass(frozen=True)
-class ReadOut:
+class ReadOut(ABC):
     """What is accumulated over networks, and how it becomes the factor.
 
     Args:
-        kind: `convolution`, `tokens`, `dense`, `random` or `sampled`. The last two hold outputs:
-            of the network itself, or of several random last layers on its features.
         shape: shape of one sample.
-        width: features at each position or token; random last layers for each network.
+        width: features at each position or token; samples for each network.
         weight_variance: s_w^2.
         bias_variance: s_b^2.
         kernel: kernel size of a convolution.
@@ -56,7 +67,7 @@ class ReadOut:
             its own.
     """
 
-    kind: str
+    kind: str = field(default="", kw_only=True)  # the first entry of what is stored
     shape: tuple[int, ...]
     width: int = 1
     weight_variance: float = 1.0
@@ -68,35 +79,47 @@ class ReadOut:
     constant: bool = False
     settled: bool = False
 
+    usual: ClassVar[type[Structure]] = Dense  # the structure that this last layer imposes
+
     @property
     def structure(self) -> Structure:
         """The structure of what is accumulated: that which the last layer imposes on G, or none."""
-        return Structure("dense", self.shape) if self.constant else self._imposed
+        return Dense(self.shape) if self.constant else self._imposed
 
     @property
     def _imposed(self) -> Structure:
-        kinds = {"convolution": "channels", "tokens": "tokens", "dense": "isotropic"}
-        kind = self.arrangement or kinds.get(self.kind, "dense")
-        return Structure(kind, self.shape, self.patch)
-
-    @property
-    def spatial(self) -> tuple[int, ...]:
-        """Positions of a convolution's output."""
-        sides = self.shape[1:] if len(self.shape) > 1 else self.shape
-        return tuple(n // self.patch for n in sides)
+        structure = STRUCTURES[self.arrangement] if self.arrangement else self.usual
+        return structure(self.shape, self.patch)
 
     @property
     def rank(self) -> int:
         """Rank that one network contributes to what is accumulated."""
         imposed = self._imposed
-        ranks = {
-            "convolution": self.width * math.prod(self.kernel),
-            "tokens": self.width,
-            "random": self.width,
-            "sampled": 1,
-        }
-        own = min(imposed.rows, ranks.get(self.kind, imposed.rows))
+        own = min(imposed.rows, self._own_rank)
         return own * imposed.copies if self.constant else own
+
+    @property
+    def _own_rank(self) -> int:
+        return self.width
+
+    def peak_memory(self, *, exact: bool = False) -> int:
+        """Bytes that an estimate takes at its peak, its spectrum included."""
+        return (EXACT_PEAK if exact else PEAK) * self.structure.rows**2
+
+    def require_memory(self, *, exact: bool = False) -> None:
+        """Refuse a factor that cannot fit in memory.
+
+        Raises:
+            InputError: with the bytes that are needed and there, and what would fit.
+        """
+        structure = self.structure
+        fitting = math.isqrt(available_memory() // (EXACT_PEAK if exact else PEAK))
+        require_memory(
+            self.peak_memory(exact=exact),
+            f"a factor of {structure.rows:,} x {structure.rows:,} ({structure.kind} on "
+            f"{'x'.join(map(str, self.shape))})",
+            f"choose a smaller shape, {fitting:,} rows would fit",
+        )
 
     def moment(
         self,
@@ -120,22 +143,9 @@ class ReadOut:
         flat = a.double().flatten(1)
         return torch.from_numpy(self._imposed.expand(linear)).to(flat.device) + flat.T @ flat
 
+    @abstractmethod
     def _raw(self, h: Float[Tensor, "N ..."]) -> Float[Tensor, "n n"]:
-        match self.kind:
-            case "convolution":
-                flat = h.flatten(2).flatten(0, 1)
-                return flat.T @ flat
-            case "tokens":
-                flat = h.transpose(0, 1).flatten(1)
-                return flat @ flat.T
-            case "dense":
-                return h.square().sum().view(1, 1)
-            case "random":  # (N, width, D)
-                flat = h.flatten(0, 1)
-                return flat.T @ flat / self.width
-            case _:
-                flat = h.flatten(1)
-                return flat.T @ flat
+        """The sum over networks, before the last layer is integrated."""
 
     def factor(self, moment: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
         """The factor from the mean moment of one network."""
@@ -145,9 +155,99 @@ class ReadOut:
 
     def _integrated(self, moment: Float[np.ndarray, "n n"], count: int) -> Float[np.ndarray, "n n"]:
         """The last layer integrated over `count` networks' summed moment."""
-        if self.kind == "convolution":
-            moment = sum_over_offsets(moment, self.spatial, self.kernel)
         return self.weight_variance * moment + count * self.bias_variance
+
+
+@dataclass(frozen=True)
+class Convolution(ReadOut):
+    """Features before a convolution."""
+
+    kind: Literal["convolution"] = field(default="convolution", kw_only=True)
+    usual: ClassVar[type[Structure]] = Channels
+
+    @property
+    def _own_rank(self) -> int:
+        return self.width * math.prod(self.kernel)
+
+    @property
+    def spatial(self) -> tuple[int, ...]:
+        """Positions of the convolution's output."""
+        sides = self.shape[1:] if len(self.shape) > 1 else self.shape
+        return tuple(n // self.patch for n in sides)
+
+    def _raw(self, h: Float[Tensor, "N c ..."]) -> Float[Tensor, "n n"]:
+        flat = h.flatten(2).flatten(0, 1)
+        return flat.T @ flat
+
+    def _integrated(self, moment: Float[np.ndarray, "n n"], count: int) -> Float[np.ndarray, "n n"]:
+        return super()._integrated(sum_over_offsets(moment, self.spatial, self.kernel), count)
+
+
+@dataclass(frozen=True)
+class TokenWise(ReadOut):
+    """Features before a linear layer that acts on every token."""
+
+    kind: Literal["tokens"] = field(default="tokens", kw_only=True)
+    usual: ClassVar[type[Structure]] = Tokens
+
+    def _raw(self, h: Float[Tensor, "N n c"]) -> Float[Tensor, "n n"]:
+        flat = h.transpose(0, 1).flatten(1)
+        return flat @ flat.T
+
+
+@dataclass(frozen=True)
+class DenseLayer(ReadOut):
+    """Features before a linear layer that makes the whole sample."""
+
+    kind: Literal["dense"] = field(default="dense", kw_only=True)
+    usual: ClassVar[type[Structure]] = Isotropic
+
+    @property
+    def _own_rank(self) -> int:
+        return self._imposed.rows
+
+    def _raw(self, h: Float[Tensor, "N ..."]) -> Float[Tensor, "1 1"]:
+        return h.square().sum().view(1, 1)
+
+
+@dataclass(frozen=True)
+class RandomLayers(ReadOut):
+    """Outputs of several random last layers on the features of each network."""
+
+    kind: Literal["random"] = field(default="random", kw_only=True)
+
+    def _raw(self, h: Float[Tensor, "N r D"]) -> Float[Tensor, "D D"]:
+        flat = h.flatten(0, 1)
+        return flat.T @ flat / self.width
+
+
+@dataclass(frozen=True)
+class Sampled(ReadOut):
+    """Outputs of the networks themselves: nothing is integrated."""
+
+    kind: Literal["sampled"] = field(default="sampled", kw_only=True)
+
+    @property
+    def _own_rank(self) -> int:
+        return 1
+
+    def _raw(self, h: Float[Tensor, "N ..."]) -> Float[Tensor, "D D"]:
+        flat = h.flatten(1)
+        return flat.T @ flat
+
+
+@dataclass(frozen=True)
+class JacobianProducts(ReadOut):
+    """Products J w of each network's Jacobian with several Gaussian w."""
+
+    kind: Literal["tangent"] = field(default="tangent", kw_only=True)
+
+    def _raw(self, h: Float[Tensor, "N r ..."]) -> Float[Tensor, "D D"]:
+        flat = h.flatten(2).flatten(0, 1)
+        return flat.T @ flat / self.width
+
+
+AnyReadOut = Convolution | TokenWise | DenseLayer | RandomLayers | Sampled | JacobianProducts
 
 
 def sum_over_offsets(
@@ -163,22 +263,18 @@ def sum_over_offsets(
     return total.reshape(k.shape)
 
 
-def sampled(shape: tuple[int, ...]) -> ReadOut:
-    """No integration: outer products of outputs."""
-    return ReadOut("sampled", shape)
-
-
-def readout_of(network: ScoreNetwork) -> ReadOut:
+def readout_of(network: ScoreNetwork) -> AnyReadOut:
     """The read-out of one of our networks, from its last layer and declared initialisation."""
-    kind, head = network.readout, network.head
-    if kind == "sampled":
-        return sampled(network.shape)
+    if network.readout == "sampled":
+        return Sampled(network.shape)
     distributions = network.distributions()
     weight = distributions["head.weight"].variance
     bias = distributions["head.bias"].variance
+    head = network.head
     if isinstance(head, (nn.Conv1d, nn.Conv2d)):
         kernel = tuple(int(k) for k in head.kernel_size)
-        return ReadOut(kind, network.shape, head.in_channels, weight, bias, kernel)
+        return Convolution(network.shape, head.in_channels, weight, bias, kernel)
     width = int(network.get_parameter("head.weight").shape[1])
     patch = int(getattr(network, "patch", 1))
-    return ReadOut(kind, network.shape, width, weight, bias, patch=patch)
+    linear = DenseLayer if network.readout == "dense" else TokenWise
+    return linear(network.shape, width, weight, bias, patch=patch)

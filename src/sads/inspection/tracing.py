@@ -11,7 +11,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+
+from .modes import Arguments, FunctionMode, Keywords
 
 LINEAR = F.linear
 CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
@@ -39,7 +40,7 @@ class NoLastLayer(Exception):  # noqa: N818 - not an error: the network is sampl
     """Why the last layer cannot be integrated."""
 
 
-class _Watch(TorchFunctionMode):
+class _Watch(FunctionMode):
     """Numbers the watched calls and hands them to a function that may replace their output."""
 
     def __init__(self, see: Callable[[int, Call], Tensor]):
@@ -47,14 +48,7 @@ class _Watch(TorchFunctionMode):
         self.see = see
         self.count = 0
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
+    def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
         result = func(*args, **kwargs)
         if func not in WATCHED:
             return result
@@ -114,42 +108,3 @@ def in_place_of(values: Tensor) -> Callable[[Tensor], Tensor]:
         return torch.zeros_like(u) + repeated.view(u.shape)
 
     return replaced
-
-
-class Traced(nn.Module):
-    """A network read at its last layer, for one sample; runs under `vmap`.
-
-    Returned are the features h, the output with chosen values in the place of u, and the mean
-    squares of the network's own last weight and bias.
-
-    Args:
-        network: the network.
-        index: number of the call of its last layer.
-        values: what to put in the place of u.
-        late_bias: a parameter that is added after the call; it is set to zero.
-    """
-
-    def __init__(self, network: nn.Module, index: int, values: Tensor, late_bias: str | None):
-        super().__init__()
-        self.network = network
-        self.index = index
-        self.register_buffer("values", values, persistent=False)
-        self.late_square = 0.0
-        if late_bias is not None:
-            with torch.no_grad():
-                bias = network.get_parameter(late_bias)
-                self.late_square = _mean_square(bias).item()
-                bias.zero_()
-
-    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        replaced = in_place_of(self.get_buffer("values"))
-        output, call = read(self.network, x, t, self.index, replaced)
-        weight = _mean_square(call.weight)
-        bias = torch.full_like(weight, self.late_square)
-        if call.bias is not None:
-            bias = _mean_square(call.bias)
-        return features(call)[None], output, torch.stack([weight, bias])[None]
-
-
-def _mean_square(values: Tensor) -> Tensor:
-    return values.detach().double().square().mean()

@@ -13,14 +13,16 @@ approach: the limit of a vanishing initial scale, up to a constant factor.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..networks.adapters.calls import Adapted
+from ..errors import NetworkError
+from ..networks import ScoreFamily
+from ..networks.adapters import module_inside
 from ..networks.initialisation import fans
 from .initial_distributions import unseen
 from .moving import affecting, moved
@@ -52,16 +54,16 @@ def zero_parameters(network: nn.Module) -> dict[str, nn.Parameter]:
 
 def zero_layers(network: nn.Module) -> tuple[str, ...]:
     """Layers whose weight starts at zero, and gains that do; zero biases are no layers."""
-    found: list[str] = []
+    layers: list[str] = []
     for name in zero_parameters(network):
         owner, _, own = name.rpartition(".")
         layer = network.get_submodule(owner)
         if hasattr(layer, "reset_parameters"):
             if own == "weight":
-                found.append(owner)
+                layers.append(owner)
         elif _GAIN.search(own) or (own == "weight" and network.get_parameter(name).ndim > 1):
-            found.append(name)
-    return tuple(dict.fromkeys(found))
+            layers.append(name)
+    return tuple(dict.fromkeys(layers))
 
 
 def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
@@ -75,7 +77,7 @@ def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
         x: an input that is not zero, (1, *shape).
         t: its timestep, (1,).
     """
-    network = _inside(run)
+    network = module_inside(run)
     weights = [
         name
         for name, parameter in network.named_parameters()
@@ -102,10 +104,6 @@ def _is_matrix(parameter: Tensor) -> bool:
     return sum(n > 1 for n in parameter.shape) > 1
 
 
-def _inside(run: nn.Module) -> nn.Module:
-    return run.network if isinstance(run, Adapted) else run
-
-
 def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
     """What keeps a noise predictor's weights from its output; None if no zero parameter does.
 
@@ -114,7 +112,7 @@ def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
         x: an input that is not zero, (1, *shape).
         t: its timestep, (1,).
     """
-    network = _inside(run)
+    network = module_inside(run)
 
     def output() -> tuple[Tensor]:
         return (_output(run, x, t),)
@@ -148,6 +146,21 @@ def _is_bare(network: nn.Module, parameter: str) -> bool:
 def redrawing(factory: Callable[[], Any], names: tuple[str, ...]) -> Callable[[], Any]:
     """A factory whose networks have the named layers redrawn and the named gains set to one."""
     return partial(_made_and_redrawn, factory, names)
+
+
+def redrawn(family: ScoreFamily, names: tuple[str, ...]) -> ScoreFamily:
+    """The family with the named layers redrawn and the named gains set to one."""
+    return replace(family, factory=redrawing(family.factory, names))
+
+
+def is_named(family: ScoreFamily, fingerprint: str, names: tuple[str, ...]) -> bool:
+    """Whether a fingerprint is that of a family, or of the family with the named layers redrawn."""
+    if family.fingerprint == fingerprint:
+        return True
+    try:
+        return bool(names) and redrawn(family, names).fingerprint == fingerprint
+    except NetworkError:  # it has no such layers
+        return False
 
 
 def _made_and_redrawn(factory: Callable[[], Any], names: tuple[str, ...]) -> Any:

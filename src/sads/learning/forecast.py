@@ -1,265 +1,332 @@
-"""The one-step forecast: what the first step of training does along each direction.
+"""What training will do along each direction, told by untrained networks or a few steps.
 
-A network f at initialisation, a batch, its gradient g of the loss, the mean over batch and pixels
-of |f - eps|^2, and P(g) what the optimiser makes of it: g for SGD, g / (|g| + 1e-8) for the first
-step of Adam. A step of rate eta changes the output at an input y, drawn independently of the batch,
-by -eta J(y) P(g). For a group of directions,
+Every method (`one_step`, `tangent_flow`, `pilot`) gives a row of numbers for each fresh network.
+A forecast is their mean over networks, with standard errors over networks; the share of the target
+that is taken up is a ratio of means, its error that of the delta method. Networks are added until
+the errors of the shares are small against their spread over the directions.
 
-    drift = E_y <-J E[P(g)], eps*> / E_y <eps*, eps*>      how fast the target is taken up,
-    noise = E_y Var_g |J P(g)|^2 / directions              what the batches stir up.
-
-Two batches are drawn for each network, with products a_1 = J P(g_1) and a_2 = J P(g_2) at common
-inputs y. Then -(a_1 + a_2) / 2 stands for -J E[P(g)] without bias, since y is independent of both,
-and |a_1 - a_2|^2 / 2 for the variance. So both numbers, for all directions, cost two backward
-passes and two products a network, and no D x D matrix.
-
-The noise that is left *late* in training comes from batches at the optimum, whose residual is
-eps* - eps instead of f - eps; `at_optimum` takes the gradients there.
-
-Both are means over fresh networks, with standard errors over networks; the drift is a ratio of
-means, its error that of the delta method.
+The row of a network depends on its number alone, so that a forecast that was interrupted goes on
+where it was stored.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
-from scipy.stats import chi2, rankdata
-from torch import Tensor, nn
+from scipy.stats import chi2
 
-from ..data.laws import Law
-from ..directions.sets import Cosines, DirectionSet
-from ..errors import InputError, NetworkError
-from ..inspection.jacobian_products import Way, choose_way, gradient, moving_parameters, product
-from ..networks import ScoreFamily
-from ..randomness import sequence, stream
-from .references import Reference
+from ..diffusion.training import explained
+from ..directions.sets import DirectionSet, Eigenvectors
+from ..errors import InputError
+from ..frames import as_frame
+from ..inspection.jacobian_products import Way
+from ..randomness import stream
+from ..shown import Shown
+from .agreement import halves_agreement, stepped_up
+from .method import Method
+from .one_step import OneStep
+from .scene import Scene
+
+if TYPE_CHECKING:
+    import pandas
 
 FEWEST, MOST = 8, 1_024  # networks
-ADAM_EPS = 1e-8
-Optimiser = Literal["adam", "sgd"]
-OPTIMISERS: tuple[Optimiser, ...] = ("adam", "sgd")
+EQUAL = 0.01  # p-value above which directions are said not to differ
 Report = Callable[[int, float], None]
 
 
-@dataclass(frozen=True)
-class Step:
-    """The step that is forecast.
-
-    Attributes:
-        optimiser: `adam` or `sgd`.
-        batch_size: samples in a batch.
-        points: inputs y at which each network is looked at.
-        at_optimum: gradients of the optimum's residual eps* - eps, for the noise left late.
-    """
-
-    optimiser: Optimiser = "adam"
-    batch_size: int = 64
-    points: int = 128
-    at_optimum: bool = False
-
-    def __post_init__(self) -> None:
-        if self.optimiser not in OPTIMISERS:
-            known = " or ".join(OPTIMISERS)
-            raise InputError(f"unknown optimiser {self.optimiser!r}: expected {known}")
-        if self.batch_size < 1 or self.points < 1:
-            raise InputError("a step needs at least one sample in its batch and one point")
-
-
 @dataclass(frozen=True, eq=False)
-class Forecast:
-    """Drift and noise of one step of training along each group of directions.
+class Forecast(Shown):
+    """What training takes up and what it leaves noisy along each group of directions.
 
     Attributes:
+        about: what was forecast: network, data, target, recipe, method, seed and draws.
         labels: names of the groups.
         widths: directions in each.
-        drift: share of the target taken up per unit of the learning rate.
-        noise: variance per direction, per unit of the squared learning rate.
-        networks: behind it.
-        step: what is forecast.
+        rows: <taken, eps*>, <eps*, eps*> and the noise per direction, of every network.
         way: how products with the Jacobian were computed.
-        reliability: Spearman correlation of the drift between halves of the networks, stepped up
-            to all of them.
-        p_value: of the hypothesis that all drifts are equal.
+        eigenvalues: of the geometry that gave the directions; None for other directions.
+        bands: the band of each eigenvector, or the number of each group.
+
+    >>> import sads
+    >>> forecast = sads.forecast("cnn,width=4,depth=1", "gaussian", shape="1x4x4", networks=8)
+    >>> forecast.networks, forecast.drift.shape == forecast.drift_error.shape
+    (8, True)
     """
 
+    about: dict[str, Any]
     labels: tuple[str, ...]
     widths: Int[np.ndarray, " k"]
-    drift: Float[np.ndarray, " k"]
-    drift_error: Float[np.ndarray, " k"]
-    noise: Float[np.ndarray, " k"]
-    noise_error: Float[np.ndarray, " k"]
-    networks: int
-    step: Step
+    rows: Float[np.ndarray, "M 3 k"]
     way: Way
-    reliability: float
-    p_value: float
+    eigenvalues: Float[np.ndarray, " k"] | None
+    bands: Int[np.ndarray, " k"]
+
+    @property
+    def method(self) -> str:
+        """`one step`, `tangent flow` or `pilot`."""
+        return self.about["method"]
+
+    @property
+    def networks(self) -> int:
+        """Networks behind it."""
+        return len(self.rows)
+
+    @cached_property
+    def drift(self) -> Float[np.ndarray, " k"]:
+        """The share of the target taken up.
+
+        Of one step per unit of the learning rate; of a tangent flow when half of the target is
+        learned; of a pilot after its first steps.
+        """
+        return drift_of(self.rows)
+
+    @cached_property
+    def drift_error(self) -> Float[np.ndarray, " k"]:
+        """Its standard error."""
+        return drift_error_of(self.rows)
+
+    @cached_property
+    def noise(self) -> Float[np.ndarray, " k"]:
+        """What stays noisy, per direction.
+
+        Of one step and of a tangent flow the variance between batches, per unit of the squared
+        learning rate; of a pilot the risk that is left after its last step.
+        """
+        return self.rows[:, 2].mean(axis=0)
+
+    @cached_property
+    def noise_error(self) -> Float[np.ndarray, " k"]:
+        """Its standard error."""
+        return self.rows[:, 2].std(axis=0, ddof=1) / math.sqrt(self.networks)
+
+    @cached_property
+    def reliability(self) -> float:
+        """How far another forecast would have the same order; NaN for fewer than three groups."""
+        if len(self.labels) < 3:
+            return math.nan
+        return stepped_up(halves_agreement(self.rows, drift_of))
+
+    @cached_property
+    def p_value(self) -> float:
+        """Of the hypothesis that all drifts are equal."""
+        return equality(self.drift, self.drift_error, self.networks)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the drifts differ beyond their errors."""
+        return len(self.labels) > 1 and self.p_value < EQUAL
+
+    @cached_property
+    def has_noisy_order(self) -> bool:
+        """Whether the noises differ beyond their errors."""
+        return (
+            len(self.labels) > 1 and equality(self.noise, self.noise_error, self.networks) < EQUAL
+        )
+
+    def by_band(self) -> "Forecast":
+        """The same with the directions of each band taken together."""
+        numbers = np.unique(self.bands)
+        if len(numbers) == len(self.labels):
+            return self
+        parts = [np.flatnonzero(self.bands == number) for number in numbers]
+        widths = np.array([self.widths[part].sum() for part in parts])
+        noise = self.rows[:, 2] * self.widths
+        sums = [
+            np.stack([rows[:, part].sum(axis=1) for part in parts], axis=1)
+            for rows in (self.rows[:, 0], self.rows[:, 1], noise)
+        ]
+        labels = tuple(
+            self.labels[part[0]]
+            if len(part) == 1
+            else f"{self.labels[part[0]]} to {self.labels[part[-1]]}"
+            for part in parts
+        )
+        values = self.eigenvalues
+        return replace(
+            self,
+            labels=labels,
+            widths=widths,
+            rows=np.stack([sums[0], sums[1], sums[2] / widths], axis=1),
+            eigenvalues=None if values is None else np.array([values[p].mean() for p in parts]),
+            bands=numbers,
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """One plain record for each group of directions."""
+        eigenvalues = [None] * len(self.labels) if self.eigenvalues is None else self.eigenvalues
+        return [
+            {
+                "direction": label,
+                "width": int(width),
+                "band": int(band),
+                "eigenvalue": None if eigenvalue is None else float(eigenvalue),
+                "drift": float(drift),
+                "drift_error": float(drift_error),
+                "noise": float(noise),
+                "noise_error": float(noise_error),
+            }
+            for label, width, band, eigenvalue, drift, drift_error, noise, noise_error in zip(
+                self.labels,
+                self.widths,
+                self.bands,
+                eigenvalues,
+                self.drift,
+                self.drift_error,
+                self.noise,
+                self.noise_error,
+                strict=True,
+            )
+        ]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each group of directions; needs pandas."""
+        return as_frame(self.records())
+
+    def save(self, directory: str | Path) -> None:
+        """Write it to a directory."""
+        from .forecast_artefact import write_forecast
+
+        write_forecast(Path(directory), self)
 
 
-def forecast_step(
-    family: ScoreFamily,
-    reference: Reference,
-    target: Law,
+def forecast_training(
+    scene: Scene,
+    method: Method | None = None,
     *,
-    directions: DirectionSet | None = None,
-    step: Step | None = None,
     networks: int | None = None,
     tolerance: float = 0.1,
-    seed: int = 0,
+    out: str | Path | None = None,
+    about: dict[str, Any] | None = None,
     on_progress: Report | None = None,
 ) -> Forecast:
-    """Forecast one step of training, averaged over fresh networks.
+    """Forecast what training does, averaged over fresh networks.
 
     Args:
-        family: the architecture.
-        reference: the data that batches are drawn from.
-        target: the law whose optimum is to be learned.
-        directions: what is told apart; bands of frequency by default.
-        step: the optimiser and its batches.
+        scene: the architecture, its data, the directions and the recipe.
+        method: how; one step unless given.
         networks: how many; without it, until the tolerance is reached.
         tolerance: root mean square error of the drifts over their spread at which to stop.
-        seed: of all draws.
+        out: directory for the result; an interrupted forecast is continued.
+        about: what else is to be told of it, the names of network and data for example.
         on_progress: called with networks so far and that ratio.
     """
+    from .forecast_artefact import stored_rows, write_forecast
+
     if networks is not None and networks < FEWEST:
         raise InputError(f"at least {FEWEST} networks are needed for error bars, got {networks}")
-    if reference.size != family.size or target.size != family.size:
-        raise InputError(f"{family.name} takes {family.size} entries, the data have {target.size}")
-    told_apart = directions or Cosines(family.shape, 16)
-    look = _Look(family, reference, target, told_apart, step or Step(), seed)
-    rows: list[np.ndarray] = []
+    if not 0 < tolerance < math.inf:
+        raise InputError(f"the tolerance is a positive number, got {tolerance}")
+    method = method or OneStep()
+    told = described(scene, method) | (about or {})
+    place = None if out is None else Path(out)
+    rows = [] if place is None else stored_rows(place, told)
     wanted = networks or MOST
-    while len(rows) < wanted:
-        rows.append(look.at(len(rows)))
-        if len(rows) % FEWEST == 0 or len(rows) == wanted:
-            ratio = _error_to_spread(np.stack(rows))
+
+    def made() -> Forecast:
+        return _forecast(scene, told, np.stack(rows[:wanted]))
+
+    while True:
+        looked = len(rows) >= min(wanted, FEWEST) and (
+            len(rows) % FEWEST == 0 or len(rows) >= wanted
+        )
+        if looked:
+            ratio = error_to_spread(np.stack(rows))
             if on_progress is not None:
                 on_progress(len(rows), ratio)
-            if networks is None and ratio <= tolerance:
-                break
-    return _forecast(np.stack(rows), told_apart, look)
+            if place is not None:
+                write_forecast(place, made())
+            if len(rows) >= wanted or (networks is None and ratio <= tolerance):
+                return made()
+        with explained(scene.family.name, "a forecast"):
+            rows.append(method.row(scene, len(rows)))
 
 
-class _Look:
-    """One fresh network after another: drift, target and noise in every group."""
+def described(scene: Scene, method: Method) -> dict[str, Any]:
+    """What identifies a forecast; a stored one is continued only if all of it agrees."""
+    from ..draws import DRAWS
 
-    def __init__(
-        self,
-        family: ScoreFamily,
-        reference: Reference,
-        target: Law,
-        directions: DirectionSet,
-        step: Step,
-        seed: int,
-    ):
-        self.family, self.reference, self.target = family, reference, target
-        self.directions, self.step, self.seed = directions, step, seed
-        self.way: Way | None = None
-
-    def at(self, number: int) -> Float[np.ndarray, "3 k"]:
-        """Rows <-a, eps*>, <eps*, eps*> and <a_1 - a_2, a_1 - a_2> / 2 of one network."""
-        word = sequence(self.seed, "networks of a forecast", number).generate_state(1, np.uint64)
-        network = self.family.member(int(word[0]) >> 1).eval()
-        parameters = moving_parameters(network)
-        generator = stream(self.seed, "batches of a forecast", number)
-        y, t, _, optimum = self._noisy(self.step.points, generator)
-        if self.way is None:
-            self.way = choose_way(network, y[:1], t[:1])
-        first, second = (
-            product(
-                network, parameters, self._moves(network, parameters, generator), y, t, self.way
-            )
-            .flatten(1)
-            .double()
-            .numpy()
-            for _ in range(2)
-        )
-        if not (np.isfinite(first).all() and np.isfinite(second).all()):
-            raise NetworkError(f"{self.family.name}: a training step gives NaN or infinity")
-        apart = self.directions.products
-        mean, half = (first + second) / 2, first - second
-        return np.stack(
-            [
-                -apart(mean, optimum).mean(axis=0),
-                apart(optimum, optimum).mean(axis=0),
-                apart(half, half).mean(axis=0) / 2 / self.directions.widths,
-            ]
-        )
-
-    def _noisy(
-        self, count: int, generator: np.random.Generator
-    ) -> tuple[Tensor, Tensor, np.ndarray, np.ndarray]:
-        """Noisy inputs, their timesteps, their noise and the optimum there."""
-        t = generator.integers(self.family.schedule.steps, size=count)
-        abar = self.family.schedule.abar[t]
-        clean = self.reference.draw(count, generator)
-        eps = generator.standard_normal(clean.shape)
-        x = np.sqrt(abar)[:, None] * clean + np.sqrt(1 - abar)[:, None] * eps
-        optimum = self.target.optimal_noise(x, abar)
-        image = torch.from_numpy(x).float().view(count, *self.family.shape)
-        return image, torch.from_numpy(t), eps, optimum
-
-    def _moves(
-        self, network: nn.Module, parameters: dict[str, Tensor], generator: np.random.Generator
-    ) -> dict[str, Tensor]:
-        """P(g) of one batch."""
-        x, t, eps, optimum = self._noisy(self.step.batch_size, generator)
-        if self.step.at_optimum:
-            residual = torch.from_numpy(optimum - eps).view(x.shape)
-        else:
-            with torch.no_grad():
-                residual = network(x, t).double() - torch.from_numpy(eps).view(x.shape)
-        pull = (2 / eps.size) * residual
-        grads = gradient(network, parameters, x, t, pull.float())
-        if self.step.optimiser == "sgd":
-            return grads
-        return {n: g / (g.abs() + ADAM_EPS) for n, g in grads.items()}
+    settings = {k: v for k, v in vars(method).items() if v is not None}
+    return {
+        "network": scene.family.name,
+        "fingerprint": scene.family.fingerprint,
+        "shape": list(scene.family.shape),
+        "method": method.name,
+        "settings": settings,
+        "recipe": scene.recipe.summary(),
+        "content": _content(scene),
+        "seed": scene.seed,
+        "draws": DRAWS,
+    }
 
 
-def _drift(rows: Float[np.ndarray, "M 3 k"]) -> tuple[np.ndarray, np.ndarray]:
-    """The ratio of means and its standard error."""
-    taken, target = rows[:, 0], rows[:, 1]
-    scale = target.mean(axis=0)
-    ratio = taken.mean(axis=0) / scale
-    rest = (taken - ratio * target) / scale
-    return ratio, rest.std(axis=0, ddof=1) / math.sqrt(len(rows))
+def _content(scene: Scene) -> str:
+    """A digest of data, target and directions: what they make of a fixed draw, to four digits."""
+    generator = stream(0, "what identifies data and directions")
+    sample = scene.reference.draw(1, generator)
+    optimum = scene.target.optimal_noise(sample, np.array([0.5]))
+    coefficients = scene.directions.coefficients(np.concatenate([sample, optimum]))
+    numbers = " ".join(f"{value:.3e}" for value in coefficients.flatten()[:10_000])
+    text = json.dumps([scene.directions.labels, numbers])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _error_to_spread(rows: Float[np.ndarray, "M 3 k"]) -> float:
-    drift, error = _drift(rows)
-    spread = float(drift.std())
-    return math.sqrt(float((error**2).mean())) / spread if spread > 0 else math.inf
-
-
-def _forecast(rows: Float[np.ndarray, "M 3 k"], directions: DirectionSet, look: _Look) -> Forecast:
-    drift, error = _drift(rows)
-    noise = rows[:, 2]
-    weights = 1 / np.maximum(error, 1e-300) ** 2
-    common = float((weights * drift).sum() / weights.sum())
-    statistic = float((weights * (drift - common) ** 2).sum())
+def _forecast(scene: Scene, about: dict[str, Any], rows: Float[np.ndarray, "M 3 k"]) -> Forecast:
+    directions = scene.directions
     return Forecast(
+        about=about,
         labels=directions.labels,
         widths=directions.widths,
-        drift=drift,
-        drift_error=error,
-        noise=noise.mean(axis=0),
-        noise_error=noise.std(axis=0, ddof=1) / math.sqrt(len(rows)),
-        networks=len(rows),
-        step=look.step,
-        way=look.way or "forward",
-        reliability=_reliability(rows),
-        p_value=float(chi2.sf(statistic, max(len(drift) - 1, 1))),
+        rows=rows,
+        way=scene.way,
+        eigenvalues=(
+            directions.spectrum.eigenvalues if isinstance(directions, Eigenvectors) else None
+        ),
+        bands=_bands(directions),
     )
 
 
-def _reliability(rows: Float[np.ndarray, "M 3 k"]) -> float:
-    """Agreement of halves in Spearman's correlation, stepped up by Spearman and Brown."""
-    if rows.shape[2] < 3:
-        return math.nan
-    ranks = [rankdata(_drift(half)[0]) for half in (rows[::2], rows[1::2])]
-    halves = float(np.corrcoef(*ranks)[0, 1])
-    return 2 * halves / (1 + halves) if halves > 0 else halves
+def _bands(directions: DirectionSet) -> Int[np.ndarray, " k"]:
+    if not isinstance(directions, Eigenvectors):
+        return np.arange(len(directions.widths))
+    bands = directions.spectrum.bands
+    return np.repeat(np.arange(len(bands)), [band.width for band in bands])
+
+
+def equality(
+    values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"], networks: int
+) -> float:
+    """The p-value of the hypothesis that all values are equal.
+
+    With M networks an error has M - 1 degrees of freedom, which makes the sum of squared
+    deviations too large by (M - 1) / (M - 3) on average.
+    """
+    weights = (networks - 3) / (networks - 1) / np.maximum(errors, 1e-300) ** 2
+    common = float((weights * values).sum() / weights.sum())
+    statistic = float((weights * (values - common) ** 2).sum())
+    return float(chi2.sf(statistic, max(len(values) - 1, 1)))
+
+
+def drift_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
+    """The drift that some of the networks show, a ratio of means."""
+    return rows[:, 0].mean(axis=0) / rows[:, 1].mean(axis=0)
+
+
+def drift_error_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
+    """Its standard error, by the delta method."""
+    rest = (rows[:, 0] - drift_of(rows) * rows[:, 1]) / rows[:, 1].mean(axis=0)
+    return rest.std(axis=0, ddof=1) / math.sqrt(len(rows))
+
+
+def error_to_spread(rows: Float[np.ndarray, "M 3 k"]) -> float:
+    """The drifts' root mean square error over their spread; infinite where all are equal."""
+    spread = float(drift_of(rows).std())
+    error = math.sqrt(float((drift_error_of(rows) ** 2).mean()))
+    return error / spread if spread > 0 else math.inf

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ..data import Dataset
 from ..data.laws import Law
 from ..errors import InputError
 
@@ -106,3 +107,21 @@ class HeldOut(Reference):
         abar: Float[np.ndarray, " N"],
     ) -> Float[np.ndarray, "N D"]:
         return eps
+
+
+def reference_for(data: Dataset, *, exact: bool = False) -> Reference:
+    """The optimum of the data where it is known, else its held-out samples.
+
+    Args:
+        data: the dataset.
+        exact: whether to refuse data whose optimum is not known.
+    """
+    if data.law is not None:
+        return Optimum(data.law)
+    if exact:
+        raise InputError(
+            f"the optimum of {data.name} is not known, so there is no exact risk: leave out exact "
+            "for its held-out loss, or use gaussian:moment=DATA, Gaussian data with its second "
+            "moment"
+        )
+    return HeldOut(data.samples.reshape(len(data), -1))

@@ -5,10 +5,10 @@ noisy samples,
 
     R_u(t) = E[(u^T r)^2],      R(t) = E|r|^2 = sum_u R_u(t).
 
-`total` is the mean of R(t) over all timesteps, `nats` its sum with the weights of the variational
-bound (`strata`). Where the data lies in a subspace, R splits into the part *along* it and the part
-*off* it, which is leakage. All draws are stratified over the noise levels; every number has a
-standard error.
+`total` is the mean of R(t) over all timesteps, or of what a loss makes of them, and `nats` its sum
+with the weights of the variational bound (`strata`). Where the data lies in a subspace, R splits
+into the part *along* it and the part *off* it, which is leakage. All draws are stratified over the
+noise levels; every number has a standard error.
 
 Two networks are compared at common samples, noise and timesteps, so that what is the same for both
 cancels in the difference: the spread of the samples, and with the loss the part that no network can
@@ -18,6 +18,7 @@ avoid.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -26,10 +27,14 @@ from torch import Tensor
 
 from ..directions.sets import Cosines, DirectionSet
 from ..errors import InputError, NetworkError
+from ..frames import as_frame
 from ..path import Schedule
 from ..randomness import stream
 from .references import Reference
 from .strata import Strata, Sums, bound_weights, uniform_weights
+
+if TYPE_CHECKING:
+    import pandas
 
 ROUND = 25  # draws of each stratum between two looks at the error
 TOGETHER = 125  # noisy samples evaluated at once
@@ -57,6 +62,12 @@ class Risk:
         by_timestep: E|r|^2 in each bin.
         table: by group and bin.
         evaluations: noisy samples behind it.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
+    >>> risk = sads.risk(trained, data="gaussian", tolerance=0.2)
+    >>> bool(abs(risk.by_direction.sum() - risk.total) < 1e-6 * risk.total)
+    True
     """
 
     exact: bool
@@ -79,6 +90,13 @@ class Risk:
     table_error: Float[np.ndarray, "k B"]
     evaluations: int
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each direction or group of directions; needs pandas."""
+        columns = ("labels", "widths", "by_direction", "by_direction_error")
+        rows = zip(*(getattr(self, name) for name in columns), strict=True)
+        names = ("directions", "width", "risk", "risk_error")
+        return as_frame(dict(zip(names, row, strict=True)) for row in rows)
+
 
 def measure_risk(
     predict: Predictor,
@@ -88,6 +106,7 @@ def measure_risk(
     *,
     other: Predictor | None = None,
     directions: DirectionSet | None = None,
+    emphasis: Float[np.ndarray, " T"] | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     on_progress: Report | None = None,
@@ -102,6 +121,7 @@ def measure_risk(
         other: a second network; the result is its risk minus the first one's, at common samples
             and noise.
         directions: what is told apart; bands of frequency by default.
+        emphasis: what a loss gives to each timestep; the total is the mean of emphasis times risk.
         tolerance: standard error of the total at which to stop, relative to the first network's.
         seed: of all draws.
         on_progress: called with evaluations so far and the relative error.
@@ -119,7 +139,7 @@ def measure_risk(
     predictors = [predict] if other is None else [predict, other]
     measure = _Measure(predictors, reference, schedule, shape, told_apart)
     sums = {
-        "uniform": Sums(Strata(uniform_weights(schedule))),
+        "uniform": Sums(Strata(_emphasised(schedule, emphasis))),
         "bound": Sums(Strata(bound_weights(schedule))),
     }
     aims = {"uniform": tolerance, "bound": LOOSER * tolerance}
@@ -136,6 +156,20 @@ def measure_risk(
             if on_progress is not None:
                 on_progress(measure.evaluations, relative)
     return measure.result(sums["uniform"], sums["bound"])
+
+
+def _emphasised(
+    schedule: Schedule, emphasis: Float[np.ndarray, " T"] | None
+) -> Float[np.ndarray, " T"]:
+    plain = uniform_weights(schedule)
+    if emphasis is None:
+        return plain
+    if emphasis.shape != plain.shape:
+        raise InputError(
+            f"the emphasis of a loss has {schedule.steps} entries, one for each timestep, got an "
+            f"array of shape {emphasis.shape}"
+        )
+    return plain * emphasis
 
 
 class _Measure:

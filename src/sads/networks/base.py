@@ -25,7 +25,7 @@ class ScoreNetwork(nn.Module):
 
     def __init__(self, shape: Sequence[int]):
         super().__init__()
-        self.shape = tuple(int(n) for n in shape)
+        self.shape: tuple[int, ...] = tuple(int(n) for n in shape)
 
     @property
     def size(self) -> int:

@@ -33,9 +33,11 @@ class CNN(ScoreNetwork):
         conv = CONVOLUTIONS[len(self.shape) - 1]
         widths = [self.shape[0]] + [width] * depth
         self.width = width
-        self.layers = nn.ModuleList(conv(a, b, 3, padding=1) for a, b in itertools.pairwise(widths))
-        self.times = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
-        self.head = conv(width, self.shape[0], 3, padding=1)
+        self.layers: nn.ModuleList = nn.ModuleList(
+            conv(a, b, 3, padding=1) for a, b in itertools.pairwise(widths)
+        )
+        self.times: nn.ModuleList = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
+        self.head: nn.Module = conv(width, self.shape[0], 3, padding=1)
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """What the last convolution reads: (N, C, *S), (N,) to (N, width, *S)."""

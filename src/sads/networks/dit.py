@@ -3,36 +3,16 @@
 Tokens are patches with fixed two-dimensional sin-cos positions P; blocks are modulated by the
 timestep through adaLN-Zero. At initialisation every modulation is zero, so each block is the
 identity, and at x = 0 the features are LN(P) for every draw of the parameters.
-
-The last linear layer keeps its xavier-uniform draw; upstream's zero there would make G = 0.
 """
 
 from collections.abc import Sequence
 
-import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..errors import InputError
-from .base import ScoreNetwork
-from .initialisation import Constant, Distribution, Normal, xavier_uniform
-from .layers import attention, timestep_embedding, unpatchify
-
-TIME_FEATURES = 256
-
-
-def sincos_positions(width: int, rows: int, columns: int) -> Tensor:
-    """Fixed positions P of shape (rows * columns, width): the column's features, then the row's."""
-    quarter = width // 4
-    rates = 1 / 10_000 ** (np.arange(quarter) / quarter)
-
-    def encode(position: np.ndarray) -> np.ndarray:
-        angles = position.reshape(-1, 1) * rates
-        return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-
-    row, column = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
-    return torch.from_numpy(np.concatenate([encode(column), encode(row)], axis=1)).float()
+from .initialisation import Constant, Distribution, Normal
+from .layers import attention, timestep_embedding
+from .transformer import TIME_FEATURES, Block, Transformer, sincos_positions
 
 
 def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
@@ -40,19 +20,14 @@ def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
     return x * (1 + scale[:, None]) + shift[:, None]
 
 
-class Block(nn.Module):
+class ModulatedBlock(Block):
     """Attention and MLP, each gated and modulated by the conditioning (adaLN-Zero)."""
 
+    affine: bool = False
+
     def __init__(self, width: int, *, heads: int, mlp_width: int):
-        super().__init__()
-        self.heads = heads
-        self.norm_attention = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
-        self.norm_mlp = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
-        self.mlp_in = nn.Linear(width, mlp_width)
-        self.mlp_out = nn.Linear(mlp_width, width)
-        self.modulation = nn.Linear(width, 6 * width)
+        super().__init__(width, heads=heads, mlp_width=mlp_width)
+        self.modulation: nn.Linear = nn.Linear(width, 6 * width)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         """Map tokens x (N, T, W) and condition (N, W) to (N, T, W)."""
@@ -65,20 +40,14 @@ class Block(nn.Module):
         return x + gate_m[:, None] * self.mlp_out(h)
 
 
-class DiT(ScoreNetwork):
-    """Noise-predicting diffusion transformer.
+class DiT(Transformer):
+    """Noise-predicting diffusion transformer; its sizes are those of `Transformer`.
 
     Args:
-        shape: (C, H, W), H and W divisible by `patch`.
-        patch: side of a patch.
-        width: hidden size, divisible by 4 and by `heads`.
-        depth: number of blocks.
-        heads: attention heads.
-        mlp_ratio: hidden width of the MLP over `width`.
         zero_init: zero the last linear layer, as upstream does.
     """
 
-    readout = "tokens"
+    block: type[Block] = ModulatedBlock
 
     def __init__(
         self,
@@ -91,61 +60,31 @@ class DiT(ScoreNetwork):
         mlp_ratio: int = 2,
         zero_init: bool = False,
     ):
-        super().__init__(shape)
-        if min(patch, width, depth, heads, mlp_ratio) < 1:
-            raise InputError("patch, width, depth, heads and mlp_ratio of a DiT start at 1")
-        if len(self.shape) != 3 or any(n % patch for n in self.shape[1:]):
-            sizes = "x".join(map(str, self.shape))
-            raise InputError(
-                f"a DiT with patches of {patch} takes CxHxW with H and W divisible by {patch}, "
-                f"got {sizes}"
-            )
-        channels, height, breadth = self.shape
-        if width % 4 or width % heads:
-            raise InputError(
-                f"the width of a DiT must be divisible by 4 and by its {heads} heads, got {width}"
-            )
-        self.patch = patch
+        super().__init__(
+            shape, patch=patch, width=width, depth=depth, heads=heads, mlp_ratio=mlp_ratio
+        )
         self.zero_init = zero_init
-        self.grid = (height // patch, breadth // patch)
-        self.embed = nn.Conv2d(channels, width, patch, stride=patch)
         self.register_buffer("positions", sincos_positions(width, *self.grid), persistent=False)
-        self.time = nn.Sequential(
-            nn.Linear(TIME_FEATURES, width), nn.SiLU(), nn.Linear(width, width)
-        )
-        self.blocks = nn.ModuleList(
-            Block(width, heads=heads, mlp_width=mlp_ratio * width) for _ in range(depth)
-        )
-        self.norm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
-        self.modulation = nn.Linear(width, 2 * width)
-        self.head = nn.Linear(width, patch * patch * channels)
+        self.modulation: nn.Linear = nn.Linear(width, 2 * width)
+        self.head: nn.Module = self.token_layer()
         self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """What the last linear layer reads: (N, C, H, W), (N,) to tokens (N, T, width)."""
-        h = self.embed(x).flatten(2).transpose(1, 2) + self.positions
+        h = self.tokens(x)
         condition = self.time(timestep_embedding(t.to(x.dtype), TIME_FEATURES))
         for block in self.blocks:
             h = block(h, condition)
         shift, scale = self.modulation(F.silu(condition)).chunk(2, dim=-1)
         return modulate(self.norm(h), shift, scale)
 
-    def arrange(self, z: Tensor) -> Tensor:
-        """Unpatchify: tokens (N, T, patch * patch * C) to (N, C, H, W)."""
-        return unpatchify(z, self.grid, self.patch)
-
-    def distributions(self) -> dict[str, Distribution]:
+    def start_of(self, name: str, parameter: Tensor) -> Distribution:
         """Published initialisation, but for the last layer, which is not zeroed by default."""
-        found: dict[str, Distribution] = {}
-        for name, parameter in self.named_parameters():
-            if parameter.ndim < 2 or "modulation." in name or (self.zero_init and "head." in name):
-                found[name] = Constant(0.0)
-            elif name.startswith("time."):
-                found[name] = Normal(0.02)
-            else:
-                # The patch embedding is initialised like the linear layer that it is.
-                found[name] = xavier_uniform(parameter.flatten(1))
-        return found
+        if "modulation." in name or (self.zero_init and "head." in name):
+            return Constant(0.0)
+        if name.startswith("time.") and parameter.ndim > 1:
+            return Normal(0.02)
+        return super().start_of(name, parameter)
 
     @property
     def symmetries(self) -> tuple[str, ...]:

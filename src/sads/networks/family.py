@@ -1,10 +1,18 @@
-"""A family of score networks: how to make one, on what shape, under which noise schedule."""
+"""A family of score networks: how to make one, on what shape, under which noise schedule.
+
+`ScoreFamily.member` is the one way to make a network, and `ScoreFamily.fingerprint` the one name of
+a family. Both are about the network as it is adapted to predict noise (`adapters`), never about the
+module that a factory returns. So every geometry, rotation and training of a family holds the same
+name for it; where a geometry's zero layers were redrawn, it is that of the redrawn family (see
+`inspection.zero_outputs`).
+"""
 
 import hashlib
 import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -44,6 +52,18 @@ class ScoreFamily:
         training: how its networks are trained unless told otherwise.
         prediction: what they predict: `eps`, `v` or `x0`; by default x0 for modules that take
             `sigma`, else eps.
+
+    >>> import sads
+    >>> from torch import nn
+    >>> class Network(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = nn.Conv2d(1, 1, 3, padding=1)
+    ...     def forward(self, x, t):
+    ...         return self.layer(x)
+    >>> family = sads.ScoreFamily(Network, (1, 4, 4), name="mine")
+    >>> sads.estimate_geometry(family, networks=24, probe="gaussian:1")
+    Geometry(mine, 1x4x4, 24 networks, ...)
     """
 
     factory: Callable[[], Any]
@@ -62,23 +82,7 @@ class ScoreFamily:
 
     def member(self, seed: int) -> nn.Module:
         """A fresh network that predicts noise, a function of the seed alone."""
-        return seeded(self.build, seed, MEMBER)
-
-    def build(self) -> nn.Module:
-        """A fresh network that predicts noise, drawn from the global generators.
-
-        Raises:
-            NetworkError: if the factory fails, or wants to leave.
-        """
-        try:
-            made = self.factory()
-        except SadsError:
-            raise
-        except (Exception, SystemExit) as error:
-            if is_memory_error(error):
-                raise
-            raise NetworkError(f"the factory of {self.name} failed: {brief(error)}") from error
-        return adapt(made, self.name, self.schedule, self.prediction)
+        return seeded(lambda: unseeded_member(self), seed, MEMBER)
 
     def housed(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A callable that finds the neighbours of the factory's file while it runs.
@@ -106,27 +110,48 @@ class ScoreFamily:
         finally:
             member.train(training)
 
-    def fingerprint(self, member: nn.Module) -> str:
-        """Digest of the parameters of a member, how they start, and what it does with them.
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name for the family: 16 hexadecimal digits that its artefacts are recognised by.
 
-        Equal parameters can act differently (`resampling`, `heads`), and a factory's source can
-        change, so the output of a seeded member at a fixed input is part of the digest, rounded
-        to what is the same on every machine.
+        It is the digest of a member's class, shape and parameters (names, shapes, and for our
+        networks the distributions they start from), and of what the member does with them. Equal
+        parameters can act differently (`resampling`, `heads`), and the source of a factory can
+        change. So the norm and the first entry of its output at a fixed input are part of it, to
+        three digits, which are the same on every machine.
         """
-        known = member.distributions() if isinstance(member, ScoreNetwork) else {}
-        rows = [(n, list(p.shape), repr(known.get(n))) for n, p in member.named_parameters()]
-        text = json.dumps([type(member).__name__, list(self.shape), rows, self._behaviour()])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def _behaviour(self) -> list[str]:
-        """Norm and mean of a seeded member's output at a fixed input, to three digits."""
         x = torch.linspace(-1, 1, self.size).view(1, *self.shape)
         with torch.inference_mode():
-            member = seeded_as_before(self.build).eval()
+            member = seeded_as_before(lambda: unseeded_member(self)).eval()
+            # Before the parameters are read: lazy ones are made by the first call.
             output = seeded_as_before(lambda: member(x, torch.tensor([1]))).double()
-        return [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
+        behaviour = [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
+        known = member.distributions() if isinstance(member, ScoreNetwork) else {}
+        rows = [(n, list(p.shape), repr(known.get(n))) for n, p in member.named_parameters()]
+        text = json.dumps([type(member).__name__, list(self.shape), rows, behaviour])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def size(self) -> int:
         """D, the number of entries of one sample."""
         return math.prod(self.shape)
+
+
+def unseeded_member(family: ScoreFamily) -> nn.Module:
+    """A fresh network that predicts noise, drawn from the global generators as they stand.
+
+    Internal: for those who watch a network while it is made, or whose stored results come from a
+    stream of their own. Everybody else calls `ScoreFamily.member`.
+
+    Raises:
+        NetworkError: if the factory fails or exits.
+    """
+    try:
+        made = family.factory()
+    except SadsError:
+        raise
+    except (Exception, SystemExit) as error:
+        if is_memory_error(error):
+            raise
+        raise NetworkError(f"the factory of {family.name} failed: {brief(error)}") from error
+    return adapt(made, family.name, family.schedule, family.prediction)

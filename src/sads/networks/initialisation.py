@@ -89,11 +89,11 @@ def default_distributions(module: nn.Module) -> dict[str, Distribution]:
     Raises:
         TypeError: for a parameter of a layer whose default is not known here.
     """
-    found: dict[str, Distribution] = {}
-    for prefix, layer in module.named_modules():
-        for name, _ in layer.named_parameters(recurse=False):
-            found[f"{prefix}.{name}" if prefix else name] = _layer_default(layer, name)
-    return found
+    return {
+        f"{prefix}.{name}" if prefix else name: _layer_default(layer, name)
+        for prefix, layer in module.named_modules()
+        for name, _ in layer.named_parameters(recurse=False)
+    }
 
 
 def _layer_default(layer: nn.Module, name: str) -> Distribution:

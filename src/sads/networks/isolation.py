@@ -78,7 +78,8 @@ class OwnDraws:
     """
 
     def __init__(self, seed: int, purpose: str):
-        self.seed, self.purpose = seed, purpose
+        self.seed = seed
+        self.purpose = purpose
         self.drawn: bool | None = None
 
     def __call__(self, run: Callable[[], Result], *keys: int) -> Result:

@@ -32,12 +32,6 @@ def attention(qkv: Tensor, heads: int) -> Tensor:
     return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
-def unpatchify(z: Tensor, grid: tuple[int, int], patch: int) -> Tensor:
-    """Tokens (N, T, patch * patch * C) to images (N, C, H, W)."""
-    z = z.unflatten(-1, (patch, patch, -1)).unflatten(1, grid)
-    return torch.einsum("nrcpqd->ndrpcq", z).flatten(4, 5).flatten(2, 3)
-
-
 class GroupNorm(nn.GroupNorm):
     """Group normalisation that is exact on constant groups.
 
@@ -66,10 +60,10 @@ class Downsample(nn.Module):
 
     def __init__(self, channels: int, *, dims: int, resampling: str):
         super().__init__()
-        self.area = resampling == "area"
+        self.area: bool = resampling == "area"
         self.dims = dims
         stride = 1 if self.area else 2
-        self.conv = CONVOLUTIONS[dims](channels, channels, 3, stride=stride, padding=1)
+        self.conv: nn.Module = CONVOLUTIONS[dims](channels, channels, 3, stride=stride, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv(x)
@@ -86,7 +80,7 @@ class Upsample(nn.Module):
 
     def __init__(self, channels: int, *, dims: int):
         super().__init__()
-        self.conv = CONVOLUTIONS[dims](channels, channels, 3, padding=1)
+        self.conv: nn.Module = CONVOLUTIONS[dims](channels, channels, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
         for axis in range(2, x.ndim):
@@ -100,9 +94,9 @@ class SelfAttention(nn.Module):
     def __init__(self, channels: int, *, heads: int, groups: int):
         super().__init__()
         self.heads = heads
-        self.norm = GroupNorm(groups, channels)
-        self.qkv = nn.Conv1d(channels, 3 * channels, 1)
-        self.proj = nn.Conv1d(channels, channels, 1)
+        self.norm: GroupNorm = GroupNorm(groups, channels)
+        self.qkv: nn.Conv1d = nn.Conv1d(channels, 3 * channels, 1)
+        self.proj: nn.Conv1d = nn.Conv1d(channels, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         flat = x.flatten(2)

@@ -48,7 +48,7 @@ class Linear(ScoreNetwork):
             normal = stream(rotation, "basis of a linear network").standard_normal((size, size))
             basis = np.linalg.qr(normal)[0]
         self.register_buffer("phi", torch.from_numpy(basis * np.sqrt(values)))
-        self.head = nn.Linear(size, size, bias=False)
+        self.head: nn.Module = nn.Linear(size, size, bias=False)
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """The flattened input, (N, *shape) to (N, D)."""

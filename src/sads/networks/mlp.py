@@ -31,8 +31,10 @@ class MLP(ScoreNetwork):
         if min(width, depth) < 1:
             raise InputError(f"width and depth of an MLP start at 1, got {width} and {depth}")
         widths = [math.prod(self.shape) + TIME_FEATURES] + [width] * depth
-        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
-        self.head = nn.Linear(width, math.prod(self.shape))
+        self.hidden: nn.ModuleList = nn.ModuleList(
+            nn.Linear(a, b) for a, b in itertools.pairwise(widths)
+        )
+        self.head: nn.Module = nn.Linear(width, math.prod(self.shape))
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """What the read-out reads: (N, *shape), (N,) to (N, width)."""

@@ -7,19 +7,17 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from ..devices import require_memory
-from ..errors import InputError
+from ..errors import InputError, NetworkError, brief, expected_one_of
 from ..path import Schedule
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
 from .family import ScoreFamily, Training
-from .isolation import seeded
 from .linear import Linear
 from .mlp import MLP
 from .ssm import SSM
@@ -84,26 +82,25 @@ def preset_family(
         InputError: for an unknown preset or field, or a value the network cannot take.
     """
     if name not in PRESETS:
-        raise InputError(f"unknown network {name!r}{_suggest(name, PRESETS)}")
+        raise InputError(f"unknown network {name!r}{expected_one_of(name, PRESETS)}")
     preset = PRESETS[name]
-    known = [p for p in inspect.signature(preset.network).parameters if p != "shape"]
+    parameters = inspect.signature(preset.network).parameters
+    defaults = {n: p.default for n, p in parameters.items() if n != "shape"}
     for field in fields:
-        if field not in known:
-            raise InputError(f"{name} has no field {field!r}{_suggest(field, known)}")
+        if field not in defaults:
+            raise InputError(f"{name} has no field {field!r}{expected_one_of(field, defaults)}")
     shape = preset.shape if shape is None else shape
-    factory = partial(preset.network, shape, **{**preset.fields, **fields})
+    chosen = {**preset.fields, **fields}
     spelled = _spell(name, fields)
-    family = ScoreFamily(factory, shape, schedule or Schedule(), spelled, preset.training)
-    values = {n: p.default for n, p in inspect.signature(preset.network).parameters.items()}
-    needed = _built_bytes(preset.network, shape, values | dict(preset.fields) | fields)
+    needed = _built_bytes(preset.network, shape, defaults | chosen)
     sizes = "x".join(map(str, shape))
     require_memory(needed, f"{spelled} on {sizes}", "choose a smaller shape")
+    factory = partial(preset.network, shape, **chosen)
+    family = ScoreFamily(factory, shape, schedule or Schedule(), spelled, preset.training)
     try:
-        # A shape or field that the network cannot take is refused here.
-        seeded(factory, 0, "a trial of a preset")
-    except (RuntimeError, MemoryError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "not enough memory"
-        raise InputError(f"{spelled} cannot be built: {reason}") from error
+        family.member(0)  # refuses a shape or field that the network cannot take
+    except (NetworkError, RuntimeError, MemoryError) as error:
+        raise InputError(f"{spelled} cannot be built: {brief(error.__cause__ or error)}") from error
     return family
 
 
@@ -132,11 +129,3 @@ def _spell(name: str, fields: Mapping[str, Any]) -> str:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     return ",".join([name, *(f"{k}={text(v)}" for k, v in fields.items())])
-
-
-def _suggest(name: str, known: Any) -> str:
-    close = get_close_matches(name, list(known), n=1)
-    listed = ", ".join(known)
-    return (
-        f": did you mean {close[0]!r}? Known: {listed}" if close else f": expected one of {listed}"
-    )

@@ -20,7 +20,7 @@ row: the network then sees one long signal.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from .base import ScoreNetwork
-from .initialisation import Constant, DeclaredLayer, Normal, Uniform
+from .initialisation import Constant, DeclaredLayer, Distribution, Normal, Uniform
 from .layers import CONVOLUTIONS, timestep_embedding
 
 SHORTEST, LONGEST = 0.001, 0.1  # steps d
@@ -44,7 +44,7 @@ class DiagonalStateSpace(DeclaredLayer):
         directions: 1 for a causal filter, 2 for one that also runs backwards.
     """
 
-    initial = {  # noqa: RUF012 - constant
+    initial: Mapping[str, Distribution] = {
         "decay": Constant(0.0),
         "frequency": Constant(0.0),
         "step": Uniform(math.log(LONGEST / SHORTEST) / 2),
@@ -54,11 +54,12 @@ class DiagonalStateSpace(DeclaredLayer):
 
     def __init__(self, width: int, *, states: int, directions: int):
         super().__init__()
-        self.decay = nn.Parameter(torch.zeros(width, states))  # log(-2 Re A)
-        self.frequency = nn.Parameter(torch.zeros(width, states))  # Im A - pi n
-        self.step = nn.Parameter(torch.zeros(width, 1))  # log d - its mean
-        self.read = nn.Parameter(torch.zeros(2, directions, width, states))  # Re C and Im C
-        self.skip = nn.Parameter(torch.zeros(width))  # D
+        self.decay: nn.Parameter = nn.Parameter(torch.zeros(width, states))  # log(-2 Re A)
+        self.frequency: nn.Parameter = nn.Parameter(torch.zeros(width, states))  # Im A - pi n
+        self.step: nn.Parameter = nn.Parameter(torch.zeros(width, 1))  # log d - its mean
+        # Re C and Im C
+        self.read: nn.Parameter = nn.Parameter(torch.zeros(2, directions, width, states))
+        self.skip: nn.Parameter = nn.Parameter(torch.zeros(width))  # D
 
     def kernel(self, length: int) -> Tensor:
         """K of every direction and channel, (directions, W, L)."""
@@ -115,10 +116,12 @@ class Block(nn.Module):
 
     def __init__(self, width: int, *, states: int, directions: int):
         super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.time = nn.Linear(width, width)
-        self.filter = DiagonalStateSpace(width, states=states, directions=directions)
-        self.mix = nn.Linear(width, 2 * width)
+        self.norm: nn.LayerNorm = nn.LayerNorm(width)
+        self.time: nn.Linear = nn.Linear(width, width)
+        self.filter: DiagonalStateSpace = DiagonalStateSpace(
+            width, states=states, directions=directions
+        )
+        self.mix: nn.Linear = nn.Linear(width, 2 * width)
 
     def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
         """Map x (N, L, W) and embedding (N, W) to (N, L, W)."""
@@ -159,12 +162,12 @@ class SSM(ScoreNetwork):
             )
         self.width = width
         self.bidirectional = bidirectional
-        self.embed = nn.Linear(self.shape[0], width)
-        self.blocks = nn.ModuleList(
+        self.embed: nn.Linear = nn.Linear(self.shape[0], width)
+        self.blocks: nn.ModuleList = nn.ModuleList(
             Block(width, states=states, directions=1 + bidirectional) for _ in range(depth)
         )
-        self.norm = nn.LayerNorm(width)
-        self.head = CONVOLUTIONS[len(self.shape) - 1](width, self.shape[0], 1)
+        self.norm: nn.LayerNorm = nn.LayerNorm(width)
+        self.head: nn.Module = CONVOLUTIONS[len(self.shape) - 1](width, self.shape[0], 1)
         self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:

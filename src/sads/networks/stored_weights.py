@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import ArtefactError
 from ..storage.files import reason
-from .adapters.calls import Adapted
+from .adapters import module_inside
 
 WRAPPERS = ("module.", "_orig_mod.", "model.", "network.", "ema.", "ema_model.", "unet.")
 
@@ -32,7 +32,7 @@ def load_weights(network: nn.Module, path: Path) -> None:
             f"{path} is truncated or not a safetensors file ({reason(error)}); convert a pickled "
             "checkpoint with safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')"
         ) from error
-    inner = network.network if isinstance(network, Adapted) else network
+    inner = module_inside(network)
     own = inner.state_dict()
     named = _named(stored, set(own), path)
     for name, value in named.items():

@@ -30,12 +30,14 @@ class ResidualBlock(nn.Module):
     def __init__(self, width_in: int, width_out: int, *, time_width: int, dims: int, groups: int):
         super().__init__()
         conv = CONVOLUTIONS[dims]
-        self.norm_in = GroupNorm(groups, width_in)
-        self.conv_in = conv(width_in, width_out, 3, padding=1)
-        self.time = nn.Linear(time_width, width_out)
-        self.norm_out = GroupNorm(groups, width_out)
-        self.conv_out = conv(width_out, width_out, 3, padding=1)
-        self.skip = nn.Identity() if width_in == width_out else conv(width_in, width_out, 1)
+        self.norm_in: GroupNorm = GroupNorm(groups, width_in)
+        self.conv_in: nn.Module = conv(width_in, width_out, 3, padding=1)
+        self.time: nn.Linear = nn.Linear(time_width, width_out)
+        self.norm_out: GroupNorm = GroupNorm(groups, width_out)
+        self.conv_out: nn.Module = conv(width_out, width_out, 3, padding=1)
+        self.skip: nn.Module = (
+            nn.Identity() if width_in == width_out else conv(width_in, width_out, 1)
+        )
 
     def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
         """Map x (N, width_in, *S) and embedding (N, time_width) to (N, width_out, *S)."""
@@ -82,7 +84,7 @@ class UNet(ScoreNetwork):
         self.channels = channels
         self.resampling = resampling
         self.zero_init = zero_init
-        self.time = nn.Sequential(
+        self.time: nn.Sequential = nn.Sequential(
             nn.Linear(channels, time_width), nn.SiLU(), nn.Linear(time_width, time_width)
         )
 
@@ -93,9 +95,9 @@ class UNet(ScoreNetwork):
 
         conv = CONVOLUTIONS[dims]
         width = channels * mults[0]
-        self.stem = conv(self.shape[0], width, 3, padding=1)
+        self.stem: nn.Module = conv(self.shape[0], width, 3, padding=1)
         widths = [width]
-        self.down = nn.ModuleList()
+        self.down: nn.ModuleList = nn.ModuleList()
         for level, mult in enumerate(mults):
             for _ in range(depth):
                 self.down.append(block(width, channels * mult))
@@ -104,18 +106,18 @@ class UNet(ScoreNetwork):
             if level < len(mults) - 1:
                 self.down.append(Downsample(width, dims=dims, resampling=resampling))
                 widths.append(width)
-        self.middle_in = block(width, width)
-        self.attention = SelfAttention(width, heads=heads, groups=groups)
-        self.middle_out = block(width, width)
-        self.up = nn.ModuleList()
+        self.middle_in: ResidualBlock = block(width, width)
+        self.attention: SelfAttention = SelfAttention(width, heads=heads, groups=groups)
+        self.middle_out: ResidualBlock = block(width, width)
+        self.up: nn.ModuleList = nn.ModuleList()
         for level, mult in reversed(list(enumerate(mults))):
             for _ in range(depth + 1):
                 self.up.append(block(width + widths.pop(), channels * mult))
                 width = channels * mult
             if level > 0:
                 self.up.append(Upsample(width, dims=dims))
-        self.norm = GroupNorm(groups, width)
-        self.head = conv(width, self.shape[0], 3, padding=1)
+        self.norm: GroupNorm = GroupNorm(groups, width)
+        self.head: nn.Module = conv(width, self.shape[0], 3, padding=1)
         if zero_init:  # else PyTorch's own initialisation is the declared one
             self.reset()
 
@@ -166,11 +168,11 @@ class UNet(ScoreNetwork):
 
     def distributions(self) -> dict[str, Distribution]:
         """PyTorch's defaults; with `zero_init`, zero where upstream's `zero_module` stands."""
-        found = default_distributions(self)
-        if self.zero_init:
-            zeroed = ("conv_out.", "attention.proj.", "head.")
-            found |= {n: Constant(0.0) for n in found if any(z in n for z in zeroed)}
-        return found
+        zeroed = ("conv_out.", "attention.proj.", "head.") if self.zero_init else ()
+        return {
+            name: Constant(0.0) if any(part in name for part in zeroed) else default
+            for name, default in default_distributions(self).items()
+        }
 
     @property
     def symmetries(self) -> tuple[str, ...]:

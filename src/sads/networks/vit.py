@@ -11,7 +11,7 @@ of G is therefore alpha I + beta 1 1^T over tokens: two eigenvalues. `sincos` ta
 positions of the DiT instead, which do know neighbours.
 
 Initialisation: xavier-uniform weights and zero biases (the published biases of the MLP are 1e-6),
-P normal with std 0.02. The last layer keeps its xavier draw; the published zero makes G = 0.
+P normal with std 0.02.
 """
 
 from collections.abc import Sequence
@@ -21,26 +21,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..errors import InputError
-from .base import ScoreNetwork
-from .dit import TIME_FEATURES, sincos_positions
-from .initialisation import Constant, Distribution, Normal, xavier_uniform
-from .layers import attention, timestep_embedding, unpatchify
+from .initialisation import Distribution, Normal
+from .layers import attention, timestep_embedding
+from .transformer import TIME_FEATURES, Block, Transformer, sincos_positions
 
 POSITIONS = ("learned", "sincos")
 
 
-class Block(nn.Module):
+class PlainBlock(Block):
     """Attention and MLP, each after a normalisation and added to the tokens."""
 
-    def __init__(self, width: int, *, heads: int, mlp_width: int):
-        super().__init__()
-        self.heads = heads
-        self.norm_attention = nn.LayerNorm(width, eps=1e-6)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
-        self.norm_mlp = nn.LayerNorm(width, eps=1e-6)
-        self.mlp_in = nn.Linear(width, mlp_width)
-        self.mlp_out = nn.Linear(mlp_width, width)
+    affine: bool = True
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens (N, T, W) to (N, T, W)."""
@@ -48,20 +39,14 @@ class Block(nn.Module):
         return x + self.mlp_out(F.gelu(self.mlp_in(self.norm_mlp(x))))
 
 
-class ViT(ScoreNetwork):
-    """Noise-predicting vision transformer.
+class ViT(Transformer):
+    """Noise-predicting vision transformer; its sizes are those of `Transformer`.
 
     Args:
-        shape: (C, H, W), H and W divisible by `patch`.
-        patch: side of a patch.
-        width: hidden size, divisible by 4 and by `heads`.
-        depth: number of blocks.
-        heads: attention heads.
-        mlp_ratio: hidden width of the MLP over `width`.
         positions: `learned` or `sincos`.
     """
 
-    readout = "tokens"
+    block: type[Block] = PlainBlock
 
     def __init__(
         self,
@@ -74,71 +59,31 @@ class ViT(ScoreNetwork):
         mlp_ratio: int = 2,
         positions: str = "learned",
     ):
-        super().__init__(shape)
-        self._check(patch, width, depth, heads, mlp_ratio, positions)
-        channels, height, breadth = self.shape
-        self.patch = patch
-        self.grid = (height // patch, breadth // patch)
-        self.embed = nn.Conv2d(channels, width, patch, stride=patch)
-        fixed = sincos_positions(width, *self.grid)
-        self.learned = positions == "learned"
-        if self.learned:
-            self.positions = nn.Parameter(torch.empty_like(fixed))
-        else:
-            self.register_buffer("positions", fixed, persistent=False)
-        self.time = nn.Sequential(
-            nn.Linear(TIME_FEATURES, width), nn.SiLU(), nn.Linear(width, width)
-        )
-        self.blocks = nn.ModuleList(
-            Block(width, heads=heads, mlp_width=mlp_ratio * width) for _ in range(depth)
-        )
-        self.norm = nn.LayerNorm(width, eps=1e-6)
-        self.head = nn.Linear(width, patch * patch * channels)
-        self.reset()
-
-    def _check(
-        self, patch: int, width: int, depth: int, heads: int, mlp_ratio: int, positions: str
-    ) -> None:
-        if min(patch, width, depth, heads, mlp_ratio) < 1:
-            raise InputError("patch, width, depth, heads and mlp_ratio of a ViT start at 1")
         if positions not in POSITIONS:
             raise InputError(f"unknown positions {positions!r}: expected learned or sincos")
-        if len(self.shape) != 3 or any(n % patch for n in self.shape[1:]):
-            sizes = "x".join(map(str, self.shape))
-            raise InputError(
-                f"a ViT with patches of {patch} takes CxHxW with H and W divisible by {patch}, "
-                f"got {sizes}: choose another patch, or pad or resize the data"
-            )
-        if width % 4 or width % heads:
-            raise InputError(
-                f"the width of a ViT must be divisible by 4 and by its {heads} heads, got {width}"
-            )
+        super().__init__(
+            shape, patch=patch, width=width, depth=depth, heads=heads, mlp_ratio=mlp_ratio
+        )
+        fixed = sincos_positions(width, *self.grid)
+        self.learned: bool = positions == "learned"
+        if self.learned:
+            self.positions: Tensor = nn.Parameter(torch.empty_like(fixed))
+        else:
+            self.register_buffer("positions", fixed, persistent=False)
+        self.head: nn.Module = self.token_layer()
+        self.reset()
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """What the last linear layer reads: (N, C, H, W), (N,) to tokens (N, T, width)."""
         time = self.time(timestep_embedding(t.to(x.dtype), TIME_FEATURES))
-        patches = self.embed(x).flatten(2).transpose(1, 2) + self.positions
-        h = torch.cat([time[:, None], patches], dim=1)
+        h = torch.cat([time[:, None], self.tokens(x)], dim=1)
         for block in self.blocks:
             h = block(h)
         return self.norm(h[:, 1:])
 
-    def arrange(self, z: Tensor) -> Tensor:
-        """Unpatchify: tokens (N, T, patch * patch * C) to (N, C, H, W)."""
-        return unpatchify(z, self.grid, self.patch)
-
-    def distributions(self) -> dict[str, Distribution]:
-        """As in the module's text; normalisations start as one and zero."""
-        found: dict[str, Distribution] = {}
-        for name, parameter in self.named_parameters():
-            if name == "positions":
-                found[name] = Normal(0.02)
-            elif parameter.ndim < 2:
-                found[name] = Constant(float("norm" in name and name.endswith("weight")))
-            else:
-                # The patch embedding is initialised like the linear layer that it is.
-                found[name] = xavier_uniform(parameter.flatten(1))
-        return found
+    def start_of(self, name: str, parameter: Tensor) -> Distribution:
+        """As in the module's text."""
+        return Normal(0.02) if name == "positions" else super().start_of(name, parameter)
 
     @property
     def symmetries(self) -> tuple[str, ...]:

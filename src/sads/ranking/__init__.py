@@ -1,5 +1,6 @@
-"""Which architecture suits a dataset, before any training, and how far that can be trusted."""
+"""Which architecture suits a dataset, how sure that is, and how far it can be trusted."""
 
+from .pilot import PilotProtocol
 from .ranking import Entry, Ranking, check_families, rank_families
 
-__all__ = ["Entry", "Ranking", "check_families", "rank_families"]
+__all__ = ["Entry", "PilotProtocol", "Ranking", "check_families", "rank_families"]

@@ -1,52 +1,36 @@
-"""Which architecture suits a dataset, told before any training.
+"""Which architecture suits a dataset, how sure that is, and what it cost to know.
 
-The score is how the data lies in the geometry at initialisation, free of both scales:
-
-    s = D tr(G C) / (tr G tr C),      C = E[x x^T], not centred.
-
-With eigenvalues lambda_i of G, of mean one, and the shares e_i of tr C on its eigenvectors,
-s = sum_i e_i lambda_i: 1 for an isotropic geometry, below 1 where the data lies on small
-eigenvalues, which the paper conjectures to be modelled well. The order is ascending.
-
-*Errors.* Each score has the standard error of `align`: of the networks, and of the data as a
-sample. The samples are the same for all architectures, so two scores share their error. With
-psi_n = D x_n^T G x_n / (tr G tr C) - s |x_n|^2 / tr C, the influence of sample n,
-
-    Var(s_a - s_b) = Var(s_a) + Var(s_b) - 2 sum_n psi_an psi_bn / (N (N - 1)).
-
-Neighbours are *told apart* if the order of the true scores is that of the estimates with
-probability 0.95, errors taken as normal. Every architecture draws its networks from a seed of its
-own, so their errors are independent.
-
-How far the score is right is another matter, and measured: see `validity`.
+A zero-cost score of untrained networks (`zero_cost`) is used if one has passed its validation, or
+else a pilot of short trainings (`pilot`). How far either was right is in `validity`.
 """
 
 import itertools
 import math
-import zlib
+import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from jaxtyping import Float
-from scipy.stats import norm
+from scipy.special import ndtr
 
-from ..alignment import align, second_moment
-from ..alignment.moments import CHUNK
 from ..data import Dataset
 from ..errors import InputError
-from ..geometry import Geometry, Probe, Progress, estimate_geometry
-from ..geometry.plan import Plan
+from ..frames import as_frame
+from ..learning import reference_for
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
-from ..randomness import checked_seed, stream
-from .baselines import Baselines, baselines
+from ..randomness import checked_seed
+from ..statistics.means import mean_and_error
+from .halving import probability_before
+from .pilot import Piloted, PilotProtocol, run_pilot
+from .validity import passed
+from .zero_cost import zero_cost_scores
 
-TOLD_APART = 0.95
-ROUNDING = 1e-9  # scores closer than this are equal
+if TYPE_CHECKING:
+    import pandas
 
-Report = Callable[[str, Progress], None]
+Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -55,38 +39,68 @@ class Entry:
 
     Attributes:
         network: its name.
-        score: s; lower is predicted to do better.
-        score_error: its standard error.
-        networks: untrained networks behind the geometry; 0 where it is exact.
-        below_next: probability that its true score is below that of the next; None for the last.
-        baselines: zero-cost scores of the same architecture.
+        value: what it is ordered by: an error of the pilot, where lower is better, or a zero-cost
+            score, where higher is better.
+        value_error: its standard error over seeds; None where it has none.
+        constant: error along the constant images after its last step of the pilot.
+        total: error in total there.
+        steps: of its trainings.
+        before_next: probability that it is better than the next; None for the last.
         assumptions: what it is taken for.
     """
 
     network: str
-    score: float
-    score_error: float
-    networks: int
-    below_next: float | None
-    baselines: Baselines
-    assumptions: Assumptions | None
+    value: float
+    value_error: float | None
+    constant: float | None
+    total: float | None
+    steps: int
+    before_next: float | None
+    assumptions: Assumptions
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Architectures in ascending order of their score on a dataset.
+    """Architectures in order, the one expected to do best first.
 
     Attributes:
         data: name of the dataset.
-        count: its samples.
+        count: its training samples.
         shape: of one sample.
-        entries: the architectures, the one predicted to do best first.
+        method: `pilot`, or the zero-cost score.
+        by: what the pilot orders by: the error along the `constant` images or in `total`.
+        level: probability at which neighbours count as told apart.
+        seeds: trainings of each candidate.
+        steps: training steps of all candidates together.
+        share: that, as a share of training all of them as often for as long as is usual for them.
+        seconds: spent in training.
+        entries: the architectures.
+
+    >>> import sads
+    >>> short = sads.PilotProtocol(steps=4, seeds=2, points=5)
+    >>> ranking = sads.rank(["mlp,width=8", "cnn,width=8"], "digits", shape="1x8x8", pilot=short)
+    >>> ranking.entries[0].value <= ranking.entries[1].value
+    True
     """
 
     data: str
     count: int
     shape: tuple[int, ...]
+    method: str
+    by: str
+    level: float
+    seeds: int
+    steps: int
+    share: float
+    seconds: float
     entries: tuple[Entry, ...]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each architecture; needs pandas."""
+        return as_frame(
+            {f.name: getattr(entry, f.name) for f in fields(entry) if f.name != "assumptions"}
+            for entry in self.entries
+        )
 
     @property
     def ties(self) -> tuple[tuple[str, ...], ...]:
@@ -94,77 +108,55 @@ class Ranking:
         groups: list[list[str]] = [[]]
         for entry in self.entries:
             groups[-1].append(entry.network)
-            if entry.below_next is not None and entry.below_next >= TOLD_APART:
+            if entry.before_next is not None and entry.before_next >= self.level:
                 groups.append([])
         return tuple(tuple(group) for group in groups if len(group) > 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
-    """A score with what its comparison with others on the same data takes.
-
-    Attributes:
-        value: s.
-        error: its standard error.
-        influence: psi_n of each sample.
-    """
-
-    value: float
-    error: float
-    influence: Float[np.ndarray, " N"]
-
-
 def rank_families(
     families: Sequence[ScoreFamily],
-    data: Dataset,
+    training: Dataset,
+    held_out: Dataset,
     *,
-    probe: Probe,
-    tolerance: float | None = None,
-    seed: int = 0,
+    pilot: PilotProtocol | None = None,
+    out: Path | None = None,
     on_progress: Report | None = None,
 ) -> Ranking:
     """Order architectures for a dataset.
 
     Args:
         families: the architectures, of different names and the shape of the data.
-        data: the dataset.
-        probe: where the geometries are looked at.
-        tolerance: whitened error of each geometry, 0.02 if not given.
-        seed: of all random draws.
-        on_progress: called with the name and the progress of the geometry at hand.
+        training: what they are to be trained on.
+        held_out: what they are measured on.
+        pilot: how short trainings are made; None for a score, if one has passed.
+        out: directory in which a pilot is kept, and from which a stopped one goes on.
+        on_progress: called with the architecture at hand, how many steps of the work are done and
+            how many there are at most.
 
     Raises:
         InputError: for fewer than two architectures, equal names or different shapes, and for
-            data of another shape or that does not vary; before any network is drawn.
+            data of another shape; before anything is trained.
     """
     check_families(families)
-    checked_seed(seed)
-    second_moment(data, families[0].shape)  # bad data is refused before the work, not after it
-    found: list[tuple[Score, Plan, int, Baselines]] = []
-    for family in families:
-        report = None if on_progress is None else partial(on_progress, family.name)
-        # The same wherever it stands in the list.
-        names = stream(seed, "networks of a ranking", zlib.crc32(family.name.encode()))
-        own = int(names.integers(2**62))
-        geometry = estimate_geometry(
-            family, probe=probe, tolerance=tolerance, seed=own, on_progress=report
+    for data in (training, held_out):
+        if data.shape != families[0].shape:
+            expected, got = ("x".join(map(str, s)) for s in (families[0].shape, data.shape))
+            raise InputError(f"the networks take samples of {expected}, {data.name} has {got}")
+    score = passed()
+    if pilot is None and score is not None:
+        return _by_score(score, families, training, on_progress)
+    chosen = pilot or PilotProtocol()
+    checked_seed(chosen.seed)
+    reference = reference_for(held_out)
+    with tempfile.TemporaryDirectory() as nowhere:
+        piloted = run_pilot(
+            families, training.samples, reference, chosen, out or Path(nowhere), on_progress
         )
-        beside = baselines(family, data.samples, seed=seed)
-        found.append((measure(geometry, data), geometry.plan, geometry.networks, beside))
-    found.sort(key=lambda one: (one[0].value, one[1].network))
-    below = [probability_below(a[0], b[0]) for a, b in itertools.pairwise(found)]
-    entries = (
-        Entry(
-            *(plan.network, score.value, score.error, networks, following),
-            *(beside, plan.assumptions),
-        )
-        for (score, plan, networks, beside), following in zip(found, [*below, None], strict=True)
-    )
-    return Ranking(data.name, len(data), data.shape, tuple(entries))
+    return _by_pilot(piloted, families, training, chosen)
 
 
 def check_families(families: Sequence[ScoreFamily]) -> None:
-    """Raise unless there are at least two, of different names and one shape."""
+    """Raise unless there are at least two, of different names, one shape and one schedule."""
     if len(families) < 2:
         raise InputError(f"a ranking takes at least two networks, got {len(families)}")
     first, names = families[0], set[str]()
@@ -178,39 +170,83 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
         if family.shape != first.shape:
             a, b = ("x".join(map(str, f.shape)) for f in (first, family))
             raise InputError(
-                f"{first.name} takes samples of {a}, {family.name} of {b}: pass one --shape for all"
+                f"{first.name} takes samples of {a}, {family.name} of {b}: choose one shape for all"
+            )
+        if family.schedule != first.schedule:
+            raise InputError(
+                f"{first.name} is meant for {first.schedule}, {family.name} for {family.schedule}: "
+                "errors at different noise are not comparable, give one schedule for all"
             )
 
 
-def measure(geometry: Geometry, data: Dataset) -> Score:
-    """The score of a geometry on a dataset."""
-    found = align(geometry, data)
-    return Score(found.relative, found.relative_error, _influence(geometry, data, found.relative))
+def _by_pilot(
+    piloted: Piloted, families: Sequence[ScoreFamily], data: Dataset, pilot: PilotProtocol
+) -> Ranking:
+    known = {family.name: family for family in families}
+    entries = []
+    for name, following in itertools.zip_longest(piloted.order, piloted.order[1:]):
+        own = piloted.last_common(name)[name]
+        value, error = mean_and_error(list(getattr(own, pilot.by).values()))
+        before = None
+        if following is not None:
+            both = piloted.last_common(name, following)
+            before = probability_before(
+                getattr(both[name], pilot.by), getattr(both[following], pilot.by)
+            )
+        constant, total = (
+            mean_and_error(list(values.values()))[0] for values in (own.constant, own.total)
+        )
+        assumptions = known[name].assumptions(known[name].member(pilot.seed))
+        entries.append(Entry(name, value, error, constant, total, own.steps, before, assumptions))
+    usual = sum(f.training.iterations * f.training.batch_size for f in families)
+    steps = sum(entry.steps for entry in entries)
+    return Ranking(
+        data=data.name,
+        count=len(data),
+        shape=data.shape,
+        method="pilot",
+        by=pilot.by,
+        level=pilot.level,
+        seeds=pilot.seeds,
+        steps=pilot.seeds * steps,
+        share=steps * pilot.batch_size / usual,
+        seconds=math.fsum(piloted.last_common(name)[name].seconds for name in piloted.order),
+        entries=tuple(entries),
+    )
 
 
-def difference_error(a: Score, b: Score) -> float:
-    """Standard error of the difference of two scores on the same data."""
-    count = len(a.influence)
-    shared = float(a.influence @ b.influence) / (count * max(count - 1, 1))
-    return math.sqrt(max(a.error**2 + b.error**2 - 2 * shared, 0.0))
-
-
-def probability_below(a: Score, b: Score) -> float:
-    """That the true score of a is below that of b, where its estimate is."""
-    difference, error = b.value - a.value, difference_error(a, b)
-    if difference <= ROUNDING:
-        return 0.5
-    return float(norm.cdf(difference / error)) if error > 0 else 1.0
-
-
-def _influence(geometry: Geometry, data: Dataset, score: float) -> Float[np.ndarray, " N"]:
-    """psi_n: how each sample moves the score."""
-    size = geometry.structure.size
-    parts, energy = [], 0.0
-    for start in range(0, len(data), CHUNK):
-        x = data.samples[start : start + CHUNK].reshape(-1, size).astype(np.float64)
-        squares = np.square(x).sum(axis=1)
-        forms = np.einsum("ij,ij->i", x, geometry.matvec(x)) * size / geometry.trace
-        parts.append(forms - score * squares)
-        energy += float(squares.sum())
-    return np.concatenate(parts) / (energy / len(data))
+def _by_score(
+    score: str, families: Sequence[ScoreFamily], data: Dataset, on_progress: Report | None
+) -> Ranking:
+    """By a zero-cost score, the largest first; networks without one come last."""
+    rows: list[tuple[float, float, ScoreFamily]] = []
+    for number, family in enumerate(families):
+        if on_progress is not None:
+            on_progress(family.name, number, len(families))
+        scores = zero_cost_scores(family, data.samples)
+        value = getattr(scores, score)
+        error = getattr(scores, f"{score}_error", None)
+        rows.append((-math.inf if value is None else float(value), error or 0.0, family))
+    rows.sort(key=lambda row: (-row[0], row[2].name))
+    entries = []
+    for (value, error, family), following in itertools.zip_longest(rows, rows[1:]):
+        before = None
+        if following is not None:
+            spread = math.hypot(error, following[1])
+            gap = value - following[0]
+            before = float(ndtr(gap / spread)) if spread > 0 else (1.0 if gap > 0 else 0.5)
+        assumptions = family.assumptions(family.member(0))
+        entries.append(Entry(family.name, value, error, None, None, 0, before, assumptions))
+    return Ranking(
+        data=data.name,
+        count=len(data),
+        shape=data.shape,
+        method=score,
+        by=score,
+        level=PilotProtocol().level,
+        seeds=0,
+        steps=0,
+        share=0.0,
+        seconds=0.0,
+        entries=tuple(entries),
+    )

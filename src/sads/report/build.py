@@ -1,24 +1,24 @@
 """A report from directories: everything is read and checked first, then written at once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from ..api import align, diagnose, network
-from ..doctor import Diagnosis
+from ..alignment import align
+from ..doctor import Diagnosis, diagnose
 from ..errors import ArtefactError, InputError, SadsError
-from ..geometry import load_geometry
+from ..geometry import keep_spectrum, load_geometry
 from ..networks.adapters import Assumptions
+from ..path import Schedule
+from ..presentation.numbers import sizes
+from ..specs.sources import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
-from .answer import Answer, answer
-from .levels import Architecture, Named, by_network
+from .commands import report_command
 from .measured import SweepReading, measured_along, read_sweep, training_sheet
 from .page import render
-from .pictures import budget
-from .reproduce import report_command
-from .script_data import explorer, overlays
-from .subject import Subject
+from .script_data import script_data
+from .sentences import answer
+from .subjects import Named, Subject, by_network
 from .view import view
 
 Tell = Callable[[str], None]
@@ -30,8 +30,16 @@ class Report:
 
     Attributes:
         html: the whole file.
-        sentences: the three that matter, about the first architecture.
+        sentences: the three that matter, about the first network.
         assumptions: what each network is taken for, by its name.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     report = sads.build_report([directory])
+    >>> len(report.sentences)
+    3
     """
 
     html: str
@@ -63,25 +71,49 @@ def build_report(
 
     Raises:
         SadsError: if a directory holds no artefact, shapes differ or the data do not fit.
+
+    >>> import sads, tempfile
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     report = sads.build_report([directory])
+    >>> report.html.lower().startswith("<!doctype html>")
+    True
     """
     tell = on_stage or (lambda stage: None)
-    found = _load(directories, tell)
+    geometries = _load(directories, tell)
     reading = None if sweep is None else read_sweep(Path(sweep))
     sheets = list(reading.sheets) if reading else []
-    for one in trainings:
-        tell(f"sampling {one}")
-        sheets.append(training_sheet(Path(one)))
-    subjects = [_subject(one, data, reading, doctor=doctor, tell=tell) for one in by_network(found)]
+    for training in trainings:
+        tell(f"sampling {training}")
+        sheets.append(training_sheet(Path(training)))
+    subjects = [
+        _looked_at(subject, data, reading, doctor=doctor, tell=tell)
+        for subject in by_network(geometries)
+    ]
     tell("writing")
-    shown = command or _command(directories, data, sweep, trainings, doctor=doctor)
-    html = render(view(subjects, reading, sheets, shown, tell), _content(subjects))
+    answers = [answer(subject) for subject in subjects]
+    again = command or report_command(directories, data, sweep, trainings, doctor=doctor)
+    html = render(view(subjects, answers, reading, sheets, again, tell), script_data(subjects))
     plans = [subject.main.geometry.plan for subject in subjects]
     taken = {plan.network: plan.assumptions for plan in plans}
-    return Report(html, _sentences(subjects[0].answer), taken)
+    first = answers[0]
+    last = first.data or first.actions[0].text
+    return Report(html, (first.predicted, first.sure, last), taken)
 
 
 def write_report(report: Report, path: str | Path, *, force: bool = False) -> None:
-    """Write the file, whole or not at all; an existing one only if forced."""
+    """Write the file, whole or not at all; an existing one only if forced.
+
+    >>> import sads, tempfile
+    >>> from pathlib import Path
+    >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     geometry.save(directory)
+    ...     sads.write_report(sads.build_report([directory]), f"{directory}/report.html")
+    ...     (Path(directory) / "report.html").is_file()
+    True
+    """
     check_output(path, force=force)
     atomic_write(Path(path), write_bytes(report.html.encode()))
 
@@ -98,7 +130,7 @@ def check_output(path: str | Path, *, force: bool) -> None:
 def _load(directories: Sequence[str | Path], tell: Tell) -> list[Named]:
     if not directories:
         raise InputError("a report needs at least one directory with a geometry")
-    found: list[Named] = []
+    geometries: list[Named] = []
     for directory in dict.fromkeys(map(str, directories)):
         tell(f"reading {directory}")
         geometry = load_geometry(directory)
@@ -107,70 +139,42 @@ def _load(directories: Sequence[str | Path], tell: Tell) -> list[Named]:
                 f"{directory} has only {geometry.networks} networks so far, too few for a "
                 "geometry: let its run go on"
             )
-        found.append(Named(directory, geometry))
-        first = found[0]
+        keep_spectrum(geometry, directory)
+        geometries.append(Named(directory, geometry))
+        first = geometries[0]
         if geometry.shape != first.geometry.shape:
-            a, b = ("x".join(map(str, g.shape)) for g in (first.geometry, geometry))
             raise InputError(
-                f"{first.directory} is of shape {a}, {directory} of {b}: a report is about "
-                "geometries of one shape; make two"
+                f"{first.directory} is of shape {sizes(first.geometry.shape)}, {directory} of "
+                f"{sizes(geometry.shape)}: a report is about geometries of one shape; make two"
             )
         geometry.spectrum()
-    return found
+    return geometries
 
 
-def _subject(
-    one: Architecture, data: str | None, reading: SweepReading | None, *, doctor: bool, tell: Tell
+def _looked_at(
+    subject: Subject, data: str | None, reading: SweepReading | None, *, doctor: bool, tell: Tell
 ) -> Subject:
-    named = one.main
+    """A subject with all that can be known about it."""
+    geometry = subject.main.geometry
     alignment = None
     if data is not None:
-        tell(f"aligning {data} with {named.geometry.plan.network}")
-        alignment = align(named.geometry, data)
-    measured = () if reading is None else measured_along(reading, named)
-    diagnosis = _diagnosis(named, tell) if doctor else None
-    examined = diagnosis if isinstance(diagnosis, Diagnosis) else None
-    return Subject(one, alignment, measured, diagnosis, answer(named, alignment, examined))
-
-
-def _diagnosis(named: Named, tell: Tell) -> Diagnosis | str:
-    """What the doctor finds, or why there is nothing."""
-    plan = named.geometry.plan
+        tell(f"aligning {data} with {geometry.plan.network}")
+        alignment = align(geometry, as_dataset(data, shape=geometry.shape, split="train"))
+    measured = () if reading is None else measured_along(reading, subject.main)
+    subject = replace(subject, alignment=alignment, measured=measured)
+    if not doctor:
+        return subject
     try:
-        family = network(plan.network, shape=plan.shape)
-        if family.fingerprint(family.member(0)) != plan.fingerprint:
-            return f"Not examined: {plan.network} is not the network of this geometry any more."
-        return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))
+        return replace(subject, diagnosis=_diagnosis(subject.main, tell))
     except SadsError as error:
-        return f"Not examined: {error}."
+        return replace(subject, unexamined=f"Not examined: {error}.")
 
 
-def _content(subjects: Sequence[Subject]) -> dict[str, Any]:
-    pixels = subjects[0].main.geometry.structure.rows
-    most = budget(max(pixels, 1), len(subjects))
-    return {
-        "explorers": [explorer(s.main, s.alignment, s.measured, most) for s in subjects],
-        "overlays": overlays([s.architecture for s in subjects]),
-    }
-
-
-def _sentences(first: Answer) -> tuple[str, str, str]:
-    last = first.data or first.actions[0].text
-    return first.predicted, first.sure, last
-
-
-def _command(
-    directories: Sequence[str | Path],
-    data: str | None,
-    sweep: str | Path | None,
-    trainings: Sequence[str | Path],
-    *,
-    doctor: bool,
-) -> str:
-    words = [str(d) for d in directories]
-    words += ["--data", data] if data else []
-    words += ["--sweep", str(sweep)] if sweep else []
-    for one in trainings:
-        words += ["--training", str(one)]
-    words += ["--doctor"] if doctor else []
-    return report_command([*words, "--out", "report.html"])
+def _diagnosis(named: Named, tell: Tell) -> Diagnosis:
+    """What the doctor says of a network, if it still is the one of the geometry."""
+    plan = named.geometry.plan
+    schedule = Schedule(plan.schedule, plan.steps)
+    family = as_family(plan.network, shape=plan.shape, schedule=schedule)
+    if not plan.is_of(family):
+        raise ArtefactError(f"{plan.network} is not the network of this geometry any more")
+    return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))

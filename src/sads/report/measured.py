@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArtefactError, InputError
+from ..presentation.numbers import counted, with_error
+from ..presentation.sweep import correlation_sentence, sentences
+from ..specs import DataSpec
+from ..specs.digests import geometry_digest
 from ..statistics.means import mean_and_error
 from ..sweep.correlation import correlate
-from ..sweep.describe.digests import geometry_digest
 from ..sweep.store.database import DONE, PENDING, read_rows
 from ..sweep.store.layout import Layout, read_published
-from ..sweep.summary import correlation_sentence, sentences
-from .levels import Named
 from .pictures import samples_picture
+from .subjects import Measured, Named
 
 METRIC = "msw2"
 SHOWN = 16  # samples of each sheet
@@ -28,24 +30,12 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Measured:
-    """MSW2 along a band, over seeds; no error for one seed."""
-
-    first: int
-    last: int
-    mean: float
-    error: float | None
-    seeds: int
-
-
-@dataclass(frozen=True)
 class Sheet:
     """Some samples of one training, as a picture."""
 
     title: str
     note: str
     picture: str
-    count: int
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,7 @@ class SweepReading:
 
 
 def read_sweep(directory: Path) -> SweepReading:
-    """Read a sweep, also while it runs.
+    """Read a sweep, finished or still running.
 
     Raises:
         ArtefactError: if there is none.
@@ -77,12 +67,12 @@ def read_sweep(directory: Path) -> SweepReading:
     _, rows = read_rows(directory)
     done = [row for row in rows if row["status"] == DONE]
     try:
-        found = tuple(map(correlation_sentence, correlate(rows, METRIC)))
+        correlations = tuple(map(correlation_sentence, correlate(rows, METRIC)))
     except InputError:  # too few bands for a correlation
-        found = ()
+        correlations = ()
     finished = all(row["status"] != PENDING for row in rows)
-    sheets = _sheets(Layout(directory), done)
-    return SweepReading(str(directory), finished, tuple(sentences(rows)), found, sheets, done)
+    lines, sheets = tuple(sentences(rows)), _sheets(Layout(directory), done)
+    return SweepReading(str(directory), finished, lines, correlations, sheets, done)
 
 
 def measured_along(reading: SweepReading, named: Named) -> tuple[Measured, ...]:
@@ -91,7 +81,7 @@ def measured_along(reading: SweepReading, named: Named) -> tuple[Measured, ...]:
     protocols: dict[str, list[Row]] = defaultdict(list)
     for row in reading.rows:
         own = row["network"] == named.geometry.plan.network and row["rotation"] == "identity"
-        if own and row["spectrum"] == digest:
+        if own and row["spectrum"] == digest and row[METRIC] is not None:
             protocols[json.dumps(row["protocol"], sort_keys=True)].append(row)
     if not protocols:
         return ()
@@ -110,7 +100,7 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
     """One sheet for each network, data and rotation; synthetic directions are left out."""
     groups: dict[tuple, list[Row]] = defaultdict(list)
     for row in rows:
-        if not row["data"].startswith(("rank-one:", "sphere:")):
+        if row["sw2"] is not None and not DataSpec.parse(row["data"]).synthetic:
             protocol = json.dumps(row["protocol"], sort_keys=True)
             key = (row["network"], row["data"], row["rotation"], row["rank"], protocol)
             groups[key].append(row)
@@ -119,17 +109,15 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
         picture = next(filter(None, (_samples(layout, row) for row in members)), None)
         if picture is None:
             continue
-        mean, error = mean_and_error([row["sw2"] for row in members])
-        spread = "" if error is None else f" ± {error:.2g}"
+        sw2 = with_error(*mean_and_error([row["sw2"] for row in members]), 3)
         turned = rotation if rank is None else f"{rotation} of rank {rank}"
-        many = f"{len(members)} seed{'s' if len(members) > 1 else ''}"
-        title, note = f"rotation {turned}", f"{network} on {data}; SW2 {mean:.3g}{spread}, {many}"
-        sheets.append(Sheet(title, note, picture, SHOWN))
+        note = f"{network} on {data}; SW2 {sw2}, {counted(len(members), 'seed')}"
+        sheets.append(Sheet(f"rotation {turned}", note, picture))
     return tuple(sheets[:SHEETS])
 
 
 def _order(item: tuple[tuple, list[Row]]) -> tuple:
-    """Of one network and data, the identity first, stored rotations last."""
+    """A key that sorts by network and data, then the identity first, stored rotations last."""
     network, data, rotation, rank, protocol = item[0]
     known = ROTATIONS.index(rotation) if rotation in ROTATIONS else len(ROTATIONS)
     return network, data, protocol, known, rotation, rank or 0
@@ -153,17 +141,17 @@ def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
         ArtefactError: if there is no training.
         InputError: if its samples are no images.
     """
-    from ..api import sample
-    from ..diffusion import read_training, stored_rotation
+    from ..diffusion import read_training, samples_of
+    from ..specs.sources import as_trained
 
     header, _ = read_training(directory)
     if len(header.shape) != 3:
         raise InputError(f"{directory} was not trained on images: no samples to show")
-    rotation = stored_rotation(directory)
-    kind = "identity" if rotation is None else rotation.origin.kind
-    samples = np.concatenate([part.numpy() for part in sample(directory, SHOWN, steps=steps)])
+    trained = as_trained(directory)
+    kind = "identity" if trained.rotation is None else trained.rotation.origin.kind
+    samples = np.concatenate([part.numpy() for part in samples_of(trained, SHOWN, steps=steps)])
     done = f"{header.step:,} training steps"
     if header.unfinished:
         done = f"unfinished, {header.step:,} of {header.settings.iterations:,} training steps"
     note = f"{header.network}, {done}, {steps} sampling steps ({directory})"
-    return Sheet(f"rotation {kind}", note, samples_picture(samples), SHOWN)
+    return Sheet(f"rotation {kind}", note, samples_picture(samples))

@@ -52,18 +52,6 @@ def eight_bit(picture: Float[np.ndarray, "..."]) -> str:
     return base64.b64encode(np.rint(128 + 127 * picture / top).astype(np.uint8).tobytes()).decode()
 
 
-def mean_frequency(picture: Float[np.ndarray, "..."]) -> float:
-    """Mean distance from frequency zero by DFT energy; 1 is the highest along an axis.
-
-    >>> mean_frequency(np.ones((4, 4))), mean_frequency(np.array([1.0, -1, 1, -1]))
-    (0.0, 1.0)
-    """
-    energy = np.abs(np.fft.fftn(picture)) ** 2
-    axes = np.meshgrid(*(2 * np.fft.fftfreq(n) for n in picture.shape), indexing="ij")
-    radius = np.sqrt(np.sum(np.square(axes), axis=0))
-    return float((energy * radius).sum() / energy.sum())
-
-
 def samples_picture(samples: Float[np.ndarray, "N C H W"]) -> str:
     """Samples in [-1, 1] side by side, as the data URI of a PNG."""
     sheet = np.nan_to_num(mosaic(samples.astype(float)), nan=1.0)

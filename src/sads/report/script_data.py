@@ -1,83 +1,66 @@
 """What the page's script gets: one JSON object, numbers and pictures, no markup."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from ..alignment import Alignment
-from ..geometry import Geometry
-from .levels import Architecture, Named
-from .measured import Measured
-from .pictures import chosen_rows, eigenvector_picture, eight_bit
+from ..directions import Band, Resolution
+from .pictures import budget, chosen_rows, eigenvector_picture, eight_bit
+from .subjects import Named, Subject
 
 DIGITS = 6
 
 
-def explorer(
-    named: Named, alignment: Alignment | None, measured: tuple[Measured, ...], most: int
-) -> dict[str, Any]:
+def script_data(subjects: Sequence[Subject]) -> dict[str, Any]:
+    """All that the script gets."""
+    pixels = subjects[0].main.geometry.structure.rows
+    most = budget(pixels, len(subjects))
+    return {
+        "explorers": [explorer(subject, most) for subject in subjects],
+        "overlays": overlays(subjects),
+    }
+
+
+def explorer(subject: Subject, most: int) -> dict[str, Any]:
     """One spectrum with its pictures.
 
     Values are those of the factor's rows; index i of the whole is row i // copies.
     """
-    geometry = named.geometry
+    geometry, alignment = subject.main.geometry, subject.alignment
     spectrum = geometry.spectrum()
     rows = chosen_rows(geometry.structure.rows, most)
     pictures = [eigenvector_picture(spectrum, int(row)) for row in rows]
     shares = None if alignment is None else alignment.row_shares / geometry.structure.copies
     return {
-        "name": label(named),
+        "name": subject.main.label,
         "size": geometry.structure.size,
         "copies": geometry.structure.copies,
         "kind": geometry.structure.kind,
         "mean": _number(geometry.trace / geometry.structure.size),
         "values": _numbers(spectrum.factor_values),
         "errors": _numbers(spectrum.factor_errors),
-        "bands": [
-            [
-                b.first,
-                b.last,
-                _number(b.overlap),
-                _number(b.overlap_error),
-                b.certified,
-                b.null,
-                b.exact,
-            ]
-            for b in spectrum.bands
-        ],
-        "levels": [
-            [
-                level.index,
-                level.window,
-                level.index_low,
-                level.index_high,
-                _number(level.eigenvalue_low),
-                _number(level.eigenvalue_high),
-                level.multiplicity,
-            ]
-            for level in spectrum.resolution
-        ],
+        "bands": [_band(band) for band in spectrum.bands],
+        "levels": [_level(level) for level in spectrum.resolution],
         "data": None if alignment is None else alignment.data,
         "shares": None if shares is None else _numbers(shares),
-        "measured": [asdict(one) for one in measured],
+        "measured": [asdict(one) for one in subject.measured],
         "shape": list(pictures[0].shape),
         "rows": rows.tolist(),
         "pictures": [eight_bit(picture) for picture in pictures],
     }
 
 
-def label(named: Named) -> str:
-    """How a geometry is called in plots: its network, and what is not the default."""
-    plan = named.geometry.plan
-    probe = "" if plan.probe == "zero" else f", probe {plan.probe}"
-    return f"{plan.network}{probe}{level_label(named.geometry)}"
+def _band(b: Band) -> list[Any]:
+    overlap = _number(b.overlap), _number(b.overlap_error)
+    return [b.first, b.last, *overlap, b.certified, b.null, b.exact]
 
 
-def level_label(geometry: Geometry) -> str:
-    """The timesteps, unless they are all."""
-    first, end = geometry.plan.timesteps
-    return "" if (first, end) == (0, geometry.plan.steps) else f", timesteps {first} to {end - 1}"
+def _level(level: Resolution) -> list[Any]:
+    interval = _number(level.eigenvalue_low), _number(level.eigenvalue_high)
+    indices = level.index_low, level.index_high
+    return [level.index, level.window, *indices, *interval, level.multiplicity]
 
 
 def curve(named: Named, name: str) -> dict[str, Any]:
@@ -91,19 +74,18 @@ def curve(named: Named, name: str) -> dict[str, Any]:
     }
 
 
-def overlays(architectures: list[Architecture]) -> list[dict[str, Any]]:
-    """Spectra in one plot: all architectures, and the noise levels of each."""
-    found = []
-    if len(architectures) > 1:
-        found.append(
-            {"id": "together", "curves": [curve(a.main, label(a.main)) for a in architectures]}
-        )
-    for place, one in enumerate(architectures):
-        if one.levels:
-            members = [one.main, *one.levels]
+def overlays(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+    """Spectra in one plot: all networks, and the noise levels of each."""
+    plots = []
+    if len(subjects) > 1:
+        curves = [curve(subject.main, subject.main.label) for subject in subjects]
+        plots.append({"id": "together", "curves": curves})
+    for place, subject in enumerate(subjects):
+        if subject.levels:
+            members = [subject.main, *subject.levels]
             curves = [curve(n, f"{n.timesteps[0]}–{n.timesteps[1] - 1}") for n in members]
-            found.append({"id": f"levels-{place}", "curves": curves})
-    return found
+            plots.append({"id": f"levels-{place}", "curves": curves})
+    return plots
 
 
 def _numbers(values: np.ndarray) -> list[float]:
@@ -111,5 +93,5 @@ def _numbers(values: np.ndarray) -> list[float]:
 
 
 def _number(value: float) -> float:
-    """With as many digits as a reader can use."""
+    """A number with no more digits than a reader can use, to keep the file small."""
     return float(f"{float(value):.{DIGITS}g}")

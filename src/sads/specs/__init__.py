@@ -1,17 +1,20 @@
-"""The grammar of networks, data and probes on the command line; the only parser of them."""
+"""The grammar of networks, data, probes and directions; the only parser of it.
 
-from .data import parse_data, parse_dataset
-from .directions import parse_directions
+Every text is parsed once, into a frozen value that can be asked: for the files it names, for an
+identity by their content, and for the thing itself. Importing this needs neither torch nor NumPy.
+"""
+
+from .data import DataSpec
+from .directions import DirectionsSpec
 from .grammar import parse_shape, parse_timesteps
-from .networks import parse_network
-from .probes import parse_probe
+from .networks import NetworkSpec
+from .probes import ProbeSpec
 
 __all__ = [
-    "parse_data",
-    "parse_dataset",
-    "parse_directions",
-    "parse_network",
-    "parse_probe",
+    "DataSpec",
+    "DirectionsSpec",
+    "NetworkSpec",
+    "ProbeSpec",
     "parse_shape",
     "parse_timesteps",
 ]

@@ -16,197 +16,190 @@
 | `gaussian:moment=DATA`         | N(0, C), C the second moment of that data's training split     |
 
 Options of all: `count=`, `seed=`, `split=train|held-out`. Without a split a finite set is whole
-(MNIST: its train files). Rank-one and sphere data have 10,000 samples unless `count` says
-otherwise.
+(MNIST: its train files). Synthetic data (the last six) has 10,000 samples unless `count` says
+otherwise. Other packages add kinds of data, see `plug_ins`.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Collection
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from jaxtyping import Float
-
-from ..alignment.moments import second_moment
-from ..data import (
-    Dataset,
-    Normal,
-    Selection,
-    Treatment,
-    read_digits,
-    read_folder,
-    read_hugging_face,
-    read_mnist,
-    read_npy,
-    read_npz,
-    split_stream,
-)
 from ..errors import InputError
-from .grammar import convert, split_fields
-from .synthetic import DEFAULT_COUNT, SYNTHETIC, parse_synthetic
+from .digests import geometry_digest, path_digest
+from .grammar import convert, fields_of
+from .spec import Rename, Spec
 
-KNOWN = (
-    "digits[,size=16], mnist:DIR[,size=16], npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
-    "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K, "
-    "sphere:geometry=DIR:I,J,K, gaussian or gaussian:moment=DATA"
-)
-Shape = tuple[int, ...] | None
-Options = dict[str, Any]
+if TYPE_CHECKING:
+    from ..data import Dataset
 
-
-def parse_data(
-    text: str, *, shape: Shape = None, split: str | None = None
-) -> Float[np.ndarray, "N ..."]:
-    """The samples that a string names; see `parse_dataset`."""
-    return parse_dataset(text, shape=shape, split=split).samples
+SYNTHETIC = ("rank-one", "sphere", "gaussian")
+ARRAYS = ("npy", "npz")
+SELECTION = ("count", "seed", "split")
+_DIRECTIONS = ("rank-one", "sphere")
+_FILES = ("npy", "folder", "mnist")
+_GEOMETRY, _BAND, _MOMENT = "geometry=", "band=", "moment="
 
 
-def parse_dataset(text: str, *, shape: Shape = None, split: str | None = None) -> Dataset:
-    """The data that a string names.
+class DataSpec(Spec, frozen=True):
+    """A dataset of the grammar.
 
-    Args:
-        text: the specification.
-        shape: shape of one sample; needed where the data does not tell it, checked where it does.
-        split: the split to use where the text names none.
+    Attributes:
+        kind: `digits`, `npy`, `rank-one` and so on.
+        where: what stands behind the colon, up to the options; None without a colon.
+        options: each as it is written, `size=16` or `grey`.
 
-    >>> parse_dataset("digits,count=100,split=held-out").samples.shape
-    (100, 1, 8, 8)
+    >>> spec = DataSpec.parse("rank-one:geometry=runs/a:band=3,count=100")
+    >>> spec.geometry, spec.band, spec.fields
+    ('runs/a', 3, {'count': '100'})
     """
-    name, fields = _split(text)
-    kind, _, rest = name.partition(":")
-    if kind not in _OPTIONS or (kind != "gaussian" and (kind == "digits") == bool(rest)):
-        raise InputError(f"unknown data {text!r}: expected {KNOWN}")
-    selection = _selection(fields, split)
-    if kind == "gaussian":
-        return _gaussian(text, rest, fields, selection, shape)
-    options = _options(kind, fields)
-    try:
-        if kind in SYNTHETIC:
-            return parse_synthetic(text, kind, rest, selection, shape)
-        samples = _READERS[kind](rest, options, selection, shape)
-    except MemoryError as error:
-        raise InputError(f"{text} needs more memory than there is: lower count") from error
-    return Dataset(_shaped(samples, shape, text), text)
 
+    kind: str
+    where: str | None = None
+    options: tuple[str, ...] = ()
 
-def _gaussian(
-    text: str, rest: str, fields: dict[str, str], selection: Selection, shape: Shape
-) -> Dataset:
-    """N(0, I), or N(0, C) with the second moment C of other data, whose options they are."""
-    if rest and not rest.startswith("moment="):
-        raise InputError(f"gaussian data is gaussian or gaussian:moment=DATA, got {text!r}")
-    if rest:
-        inner = ",".join([rest.removeprefix("moment="), *(f"{k}={v}" for k, v in fields.items())])
-        known = parse_dataset(inner, shape=shape, split="train")
-        law, own = Normal.of_moment(second_moment(known, known.shape).matrix), known.shape
-    elif fields or shape is None:
-        what = f"it has no option {next(iter(fields))!r}" if fields else "pass --shape CxHxW"
-        raise InputError(f"{text} does not say its shape: {what}")
-    else:
-        law, own = Normal.white(math.prod(shape)), shape
-    count = DEFAULT_COUNT if selection.count is None else selection.count
-    samples = law.draw(count, split_stream(selection.seed, selection.split or "train"))
-    return Dataset(samples.astype(np.float32).reshape(count, *own), text, law=law)
+    @classmethod
+    def parse(cls, text: str) -> "DataSpec":
+        name, *options = text.split(",")
+        # Indices behind commas, `sphere:dct:1,2,3`, belong to the name.
+        while options and options[0].strip().lstrip("-").isdigit():
+            name += f",{options.pop(0).strip()}"
+        fields_of(options, text)
+        kind, colon, where = name.strip().partition(":")
+        return cls(kind=kind, where=where if colon else None, options=tuple(options))
 
+    @cached_property
+    def fields(self) -> dict[str, str]:
+        """The options by name; one without a value is `true`."""
+        return fields_of(self.options, ",".join(self.options))
 
-def _split(text: str) -> tuple[str, dict[str, str]]:
-    """The name and its options; indices after commas (`sphere:dct:1,2,3`) belong to the name."""
-    name, *parts = text.split(",")
-    while parts and parts[0].strip().lstrip("-").isdigit():
-        name += f",{parts.pop(0).strip()}"
-    return name.strip(), split_fields(",".join(["", *parts]))[1]
+    def own_fields(self, known: Collection[str]) -> dict[str, str]:
+        """The options that are not common to all data.
 
+        Raises:
+            InputError: for one that is not among those known.
+        """
+        own = {name: value for name, value in self.fields.items() if name not in SELECTION}
+        for name in own:
+            if name not in known:
+                takes = ", ".join([*known, *SELECTION]).replace("_", "-")
+                raise InputError(f"{self.kind} data has no option {name!r}: it takes {takes}")
+        return own
 
-def _selection(fields: dict[str, str], split: str | None) -> Selection:
-    count = fields.pop("count", None)
-    return Selection(
-        split=fields.pop("split", split),
-        count=None if count is None else convert("count", count, int),
-        seed=convert("seed", fields.pop("seed", "0"), int),
-    )
+    @property
+    def synthetic(self) -> bool:
+        """Whether it is drawn from a law, as many samples as one asks for."""
+        return self.kind in SYNTHETIC
 
+    @property
+    def tells_shape(self) -> bool:
+        """Whether the data itself tells the shape of a sample."""
+        return not self.synthetic or self.geometry is not None or self.moment is not None
 
-def _options(kind: str, fields: dict[str, str]) -> Options:
-    known = _OPTIONS[kind]
-    for field in fields:
-        if field not in known:
-            takes = ", ".join([*known, "count", "seed", "split"]).replace("_", "-")
-            raise InputError(f"{kind} data has no option {field!r}: it takes {takes}")
-    return {field: convert(field, value, known[field]) for field, value in fields.items()}
+    @property
+    def evaluation_split(self) -> str | None:
+        """The split to measure something against: arrays are taken whole, as they are."""
+        return None if self.kind in ARRAYS else "held-out"
 
+    @property
+    def source(self) -> str:
+        """Of rank-one data and spheres: the basis, or `geometry=DIR`; empty if none is named."""
+        return (self.where or "").rpartition(":")[0] if self.kind in _DIRECTIONS else ""
 
-def _digits(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
-    images = read_digits(options.get("size", shape[-1] if shape else 8))
-    return images[selection.rows(len(images), "digits")]
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Of rank-one data and spheres: what stands for directions, indices or `band=K`."""
+        last = (self.where or "").rpartition(":")[2]
+        return tuple(last.split(",")) if self.kind in _DIRECTIONS else ()
 
+    @property
+    def geometry(self) -> str | None:
+        """The directory of the geometry that directions come from; None for other data."""
+        return self.source.removeprefix(_GEOMETRY) if self.source.startswith(_GEOMETRY) else None
 
-def _mnist(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
-    return read_mnist(rest, selection, **options)
+    @property
+    def band(self) -> int | None:
+        """The band of the geometry that directions are drawn from; None for other data."""
+        if self.geometry is None or not self.places[0].startswith(_BAND):
+            return None
+        return convert("band", self.places[0].removeprefix(_BAND), int)
 
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The indices of directions; empty for a band and for other data."""
+        if self.band is not None:
+            return ()
+        return tuple(convert("the index of a direction", place, int) for place in self.places)
 
-def _npy(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
-    return _rows(read_npy(rest, **options), selection, rest)
+    @property
+    def moment(self) -> "DataSpec | None":
+        """The data whose second moment Gaussian data has, with the options that are its own."""
+        if self.kind != "gaussian" or not (self.where or "").startswith(_MOMENT):
+            return None
+        named = zip(self.options, self.fields, strict=True)
+        own = [option for option, name in named if name not in SELECTION]
+        return self.parse(",".join([str(self.where).removeprefix(_MOMENT), *own]))
 
+    def file(self, root: Path = Path()) -> tuple[str, str]:
+        """What is named behind the colon, and its `:KEY` or `:SPLIT`.
 
-def _npz(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
-    path, key = rest, None
-    if ":" in rest and not Path(rest).exists():
-        path, _, key = rest.rpartition(":")
-    return _rows(read_npz(path, key, **options), selection, rest)
+        A colon is part of a file's name only if there is such a file.
+        """
+        where = self.where or ""
+        if ":" not in where or (root / where).exists():
+            return where, ""
+        name, colon, key = where.partition(":") if self.kind == "hf" else where.rpartition(":")
+        return name, f"{colon}{key}"
 
+    def written(self, rename: Rename, root: Path) -> str:
+        name = self.kind if self.where is None else f"{self.kind}:{self._where(rename, root)}"
+        return ",".join([name, *self.options])
 
-def _rows(array: np.ndarray, selection: Selection, name: str) -> np.ndarray:
-    if array.ndim == 0:
-        raise InputError(f"{name} is a single number: expected samples along the first axis")
-    return array if selection == Selection() else array[selection.rows(len(array), name)]
+    def _where(self, rename: Rename, root: Path) -> str:
+        where = str(self.where)
+        if self.geometry:
+            return f"{_GEOMETRY}{rename(self.geometry, geometry_digest)}:{','.join(self.places)}"
+        if self.moment is not None:
+            inner = self.parse(where.removeprefix(_MOMENT))
+            return f"{_MOMENT}{inner.written(rename, root)}"
+        if self.kind in _FILES:
+            return rename(where, path_digest) if where else ""
+        if self.synthetic:
+            return where
+        name, key = self.file(root)
+        # A dataset of the hub has a name and no file; a plug-in may have either.
+        named = bool(name) and (self.kind == "npz" or (root / name).exists())
+        return f"{rename(name, path_digest)}{key}" if named else where
 
+    def dataset(
+        self,
+        shape: tuple[int, ...] | None = None,
+        split: str | None = None,
+        *,
+        count: int | None = None,
+        seed: int = 0,
+    ) -> "Dataset":
+        """The samples, with what is known about them.
 
-def _folder(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
-    return read_folder(rest, Treatment(**options), selection)
+        Args:
+            shape: shape of one sample; needed where the data does not tell it, checked where it
+                does.
+            split: `train`, `held-out` or None, where the text names none.
+            count: how many samples, where the text does not say it.
+            seed: of the draw, where the text names none.
 
+        Raises:
+            SadsError: for data that is not known or cannot be read.
 
-def _hugging_face(rest: str, options: Options, selection: Selection, shape: Shape) -> np.ndarray:
-    name, _, part = rest.partition(":")
-    return read_hugging_face(name, part or "train", Treatment(**options), selection)
+        >>> DataSpec.parse("digits,count=100,split=held-out").dataset().shape
+        (1, 8, 8)
+        """
+        from ..data import Selection  # NumPy and the like take their time to load
+        from .readers import read_dataset
 
-
-_READERS: dict[str, Callable[[str, Options, Selection, Shape], np.ndarray]] = {
-    "digits": _digits,
-    "mnist": _mnist,
-    "npy": _npy,
-    "npz": _npz,
-    "folder": _folder,
-    "hf": _hugging_face,
-}
-_TREATMENT = {"size": int, "grey": bool, "crop": bool, "skip_corrupt": bool}
-_OPTIONS: dict[str, dict[str, type]] = {
-    "digits": {"size": int},
-    "mnist": {"size": int},
-    "npy": {"scale": bool},
-    "npz": {"scale": bool},
-    "folder": _TREATMENT,
-    "hf": _TREATMENT,
-    **{kind: {} for kind in (*SYNTHETIC, "gaussian")},
-}
-
-
-def _shaped(samples: np.ndarray, shape: Shape, text: str) -> np.ndarray:
-    """Accept (N, *shape), and (N, H, W) for one channel, also where no shape is asked for."""
-    own = samples.shape[1:]
-    if shape is None:
-        if not 1 <= len(own) <= 3:
-            raise InputError(
-                f"{text} has an array of {samples.ndim} axes: expected samples along the first "
-                "axis and 1 to 3 more (CxHxW)"
-            )
-        return samples[:, None] if len(own) == 2 else samples
-    if own == shape:
-        return samples
-    if shape[0] == 1 and own == shape[1:]:
-        return samples[:, None]
-    expected, got = "x".join(map(str, shape)), "x".join(map(str, own))
-    raise InputError(
-        f"{text} has samples of shape {got or 'a single number'}, expected {expected} "
-        f"({math.prod(shape)} values, channels first): resize the data or pass a matching --shape"
-    )
+        given = self.fields
+        if "count" in given:
+            count = convert("count", given["count"], int)
+        if "seed" in given:
+            seed = convert("seed", given["seed"], int)
+        return read_dataset(self, Selection(given.get("split", split), count, seed), shape)

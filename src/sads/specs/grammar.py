@@ -32,18 +32,17 @@ def parse_shape(text: str) -> tuple[int, ...]:
     return shape
 
 
-def split_fields(text: str) -> tuple[str, dict[str, str]]:
-    """`name,a=1,b=2` to the name and its fields; a field without a value is `true`."""
-    name, *rest = text.split(",")
+def fields_of(options: Sequence[str], text: str) -> dict[str, str]:
+    """`a=1` and `b` of a text to fields by name; one without a value is `true`."""
     fields: dict[str, str] = {}
-    for part in rest:
-        key, _, value = part.partition("=")
+    for option in options:
+        key, equals, value = option.partition("=")
         key = key.strip().replace("-", "_")
         if not key or key in fields:
             what = "twice" if key in fields else "without a name"
             raise InputError(f"{text!r} gives a field {what}: fields are written name=value")
-        fields[key] = value.strip() if "=" in part else "true"
-    return name.strip(), fields
+        fields[key] = value.strip() if equals else "true"
+    return fields
 
 
 def convert(name: str, text: str, annotation: Any) -> Any:

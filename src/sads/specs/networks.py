@@ -1,161 +1,100 @@
 """Strings to networks.
 
-`PRESET[,field=value...]`, `FILE.py:factory`, `package.module:factory` or `diffusers:FILE.json`; the
-last three take one field, `prediction=eps|v|x0`.
+| network                       | family                                                      |
+|-------------------------------|-------------------------------------------------------------|
+| `PRESET[,field=value...]`     | a preset with some of its fields replaced                   |
+| `FILE.py:factory`             | what a function of a Python file makes                      |
+| `package.module:factory`      | what a function of a module makes                           |
+| `diffusers:FILE.json`         | a network of the diffusers library, from its configuration  |
+
+The last three take one field, `prediction=eps|v|x0`. Other packages add presets, see `plug_ins`.
 """
 
-import importlib
-import importlib.util
-import inspect
-import sys
-from collections.abc import Callable
-from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
-from torch import nn
+from . import plug_ins
+from .digests import module_digest, path_digest, python_digest
+from .grammar import fields_of
+from .spec import Rename, Spec
 
-from ..errors import InputError, SadsError, brief
-from ..neighbours import Housed, Neighbourhood
-from ..networks import PRESETS, ScoreFamily, preset_family
-from ..networks.adapters import PREDICTIONS
-from ..networks.adapters.diffusers import diffusers_family
-from ..networks.isolation import global_state_kept, time_limit
-from ..path import Schedule
-from .grammar import convert, split_fields
-
-IMPORT_SECONDS = 60.0
-SEEDS = ("rotation",)  # fields that may be any number
-LARGEST_FIELD = 100_000  # channels, layers, groups: a larger one is a slip of the hand
-Result = TypeVar("Result")
+if TYPE_CHECKING:
+    from ..networks import ScoreFamily
+    from ..path import Schedule
 
 
-def parse_network(
-    text: str, *, shape: tuple[int, ...] | None = None, schedule: Schedule | None = None
-) -> ScoreFamily:
-    """The family that a string names.
+class NetworkSpec(Spec, frozen=True):
+    """A family of networks of the grammar.
 
-    >>> parse_network("iddpm-16,resampling=area").name
-    'iddpm-16,resampling=area'
+    Attributes:
+        name: up to the first comma.
+        options: each as it is written, `groups=8`.
+
+    >>> spec = NetworkSpec.parse("models/net.py:make,prediction=v")
+    >>> spec.place, spec.factory, spec.fields
+    ('models/net.py', 'make', {'prediction': 'v'})
     """
-    name, fields = split_fields(text)
-    if ":" in name:
-        return _foreign(text, shape, schedule)
-    if name not in PRESETS:
-        return preset_family(name)  # which says what is known
-    types = {
-        n: p.annotation for n, p in inspect.signature(PRESETS[name].network).parameters.items()
-    }
-    if "shape" in fields:
-        raise InputError(f"{text!r}: the shape is given by --shape, not as a field")
-    values: dict[str, Any] = {
-        key: convert(key, value, types[key]) if key in types else value
-        for key, value in fields.items()
-    }
-    for key, value in values.items():
-        largest = max(value, default=0) if isinstance(value, tuple) else value
-        if isinstance(largest, int) and largest > LARGEST_FIELD and key not in SEEDS:
-            raise InputError(f"{key} of a network is at most {LARGEST_FIELD:,}, got {largest}")
-    return preset_family(name, shape=shape, schedule=schedule, **values)
 
+    name: str
+    options: tuple[str, ...] = ()
 
-def _foreign(text: str, shape: tuple[int, ...] | None, schedule: Schedule | None) -> ScoreFamily:
-    name, fields = split_fields(text)
-    prediction = fields.pop("prediction", None)
-    if fields:
-        raise InputError(
-            f"{text!r}: a factory takes no fields but prediction; set {', '.join(fields)} in the "
-            "factory itself"
-        )
-    if prediction is not None and prediction not in PREDICTIONS:
-        known = ", ".join(PREDICTIONS)
-        raise InputError(f"unknown prediction {prediction!r}: expected one of {known}")
-    where, _, attribute = name.rpartition(":")
-    if where == "diffusers" and attribute.endswith(".json"):
-        return diffusers_family(
-            Path(attribute), shape=shape, schedule=schedule, prediction=prediction, name=text
-        )
-    factory = find_factory(where, attribute)
-    if shape is None:
-        raise InputError(
-            f"{name} does not say its shape: pass --shape, for example --shape 1x16x16"
-        )
-    return ScoreFamily(factory, shape, schedule or Schedule(), text, prediction=prediction)
+    @classmethod
+    def parse(cls, text: str) -> "NetworkSpec":
+        name, *options = text.split(",")
+        fields_of(options, text)
+        return cls(name=name.strip(), options=tuple(options))
 
+    @cached_property
+    def fields(self) -> dict[str, str]:
+        """The options by name; one without a value is `true`."""
+        return fields_of(self.options, ",".join(self.options))
 
-def find_factory(where: str, attribute: str) -> Callable[[], Any]:
-    """The callable `attribute` of a Python file or module."""
-    house = Neighbourhood(Path(where).parent) if where.endswith(".py") else None
-    module = _load_module(where) if house is None else _load_file(Path(where), house)
-    name = f"{where}:{attribute}"
-    if not hasattr(module, attribute):
-        close = get_close_matches(
-            attribute, [n for n in vars(module) if not n.startswith("_")], n=3
-        )
-        hint = f"; did you mean {', '.join(close)}?" if close else ""
-        raise InputError(f"{where} has no {attribute!r}{hint}")
-    factory = getattr(module, attribute)
-    if not callable(factory):
-        raise InputError(f"{name} is not callable: name a function that makes a network")
-    if isinstance(factory, type) and issubclass(factory, nn.Module):
-        raise InputError(
-            f"{name} is a class, not a factory: write a function without arguments that returns "
-            f"{attribute}(...), and name that"
-        )
-    if isinstance(factory, nn.Module):
-        raise InputError(
-            f"{name} is one network, not a factory: write a function without arguments that makes "
-            "a fresh one"
-        )
-    if needed := _required(factory):
-        raise InputError(
-            f"{name} needs arguments ({', '.join(needed)}): write a function without arguments "
-            "that calls it, and name that"
-        )
-    return factory if house is None else Housed(factory, house)
+    @property
+    def place(self) -> str:
+        """The file or module of a factory, `diffusers` for its networks; empty for a preset."""
+        return self.name.rpartition(":")[0]
 
+    @property
+    def factory(self) -> str:
+        """The name of the preset or of the factory, or the file of diffusers."""
+        return self.name.rpartition(":")[2]
 
-def _required(factory: Callable[..., Any]) -> list[str]:
-    """Names of the arguments that a callable cannot do without."""
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # built-in callables may not tell
-        return []
-    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
+    @property
+    def of_diffusers(self) -> bool:
+        """Whether it is a configuration file of the diffusers library."""
+        return self.place == "diffusers" and self.factory.endswith(".json")
 
+    def written(self, rename: Rename, root: Path) -> str:
+        name = self.name
+        if self.of_diffusers:
+            name = f"diffusers:{rename(self.factory, path_digest)}"
+        elif self.place.endswith(".py"):
+            name = f"{rename(self.place, python_digest)}:{self.factory}"
+        return ",".join([name, *self.options])
 
-def _load_file(path: Path, house: Neighbourhood) -> ModuleType:
-    if not path.is_file():
-        near = get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
-        raise InputError(f"no such file: {path}" + (f"; did you mean {near[0]}?" if near else ""))
-    spec = importlib.util.spec_from_file_location(f"sads_user_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path} cannot be imported as Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and the like look their module up there
-    loader = spec.loader
+    def digest(self) -> str:
+        if self.of_diffusers or self.place.endswith(".py"):
+            return super().digest()
+        if self.place:
+            name = f"{self.place}@{module_digest(self.place)}:{self.factory}"
+        elif entry := plug_ins.entry_points_of(plug_ins.NETWORKS).get(self.name):
+            name = f"{self.name}@{module_digest(entry.module)}"
+        else:
+            name = self.name
+        return ",".join([name, *self.options])
 
-    def load() -> ModuleType:
-        importlib.invalidate_caches()  # a neighbour may have been written just now
-        with house.entered():
-            loader.exec_module(module)
-        return module
+    def family(
+        self, shape: tuple[int, ...] | None = None, *, schedule: "Schedule | None" = None
+    ) -> "ScoreFamily":
+        """The family of networks, on a shape and under a schedule of its own unless given.
 
-    return guarded(load, str(path))
+        Raises:
+            SadsError: for a network that is not known or cannot be made.
 
+        >>> NetworkSpec.parse("iddpm-16,resampling=area").family().shape
+        (1, 16, 16)
+        """
+        from .factories import make_family  # torch takes seconds to load
 
-def _load_module(name: str) -> ModuleType:
-    return guarded(lambda: importlib.import_module(name), name)
-
-
-def guarded(load: Callable[[], Result], name: str) -> Result:
-    """What an import of other people's code returns, if it ends in time and does not fail."""
-    try:
-        with global_state_kept(), time_limit(IMPORT_SECONDS, f"importing {name}"):
-            return load()
-    except SadsError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise InputError(f"{name} cannot be imported ({brief(error)})") from error
+        return make_family(self, shape, schedule)

@@ -1,15 +1,17 @@
-"""Strings to data on known manifolds: `rank-one:SOURCE:I` and `sphere:SOURCE:I,J,K`.
+"""Synthetic data of the grammar: `rank-one:SOURCE:I`, `sphere:SOURCE:I,J,K` and `gaussian`.
 
 SOURCE is a basis (`canonical`, `dct`, `dst`, `hadamard`, `haar`) or `geometry=DIR`, whose
 eigenvectors count from 0, the largest eigenvalue; there `band=K` may stand for the indices:
 directions drawn by the seed inside the band.
 """
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
 
+from ..alignment.moments import second_moment
 from ..data import (
     BASES,
     Dataset,
@@ -25,78 +27,87 @@ from ..data import (
 )
 from ..errors import InputError
 from ..geometry import load_geometry
-from .grammar import convert
+from .data import DataSpec
 
-SYNTHETIC = ("rank-one", "sphere")
 DEFAULT_COUNT = 10_000
-Directions = Callable[[list[str]], Float[np.ndarray, "D k"]]
+Shape = tuple[int, ...] | None
+Directions = tuple[tuple[int, ...], Float[np.ndarray, "D k"]]
 
 
-def parse_synthetic(
-    text: str, kind: str, rest: str, selection: Selection, shape: tuple[int, ...] | None
-) -> Dataset:
-    """Rank-one or sphere data.
-
-    Args:
-        text: the whole specification, the name of the result.
-        kind: one of `SYNTHETIC`.
-        rest: `SOURCE:INDICES`.
-        selection: count, seed and split.
-        shape: shape of one sample; a geometry has its own.
-    """
-    source, _, places = rest.rpartition(":")
-    indices = places.split(",")
-    needed = 1 if kind == "rank-one" else 3
-    in_band = source.startswith("geometry=") and places.startswith("band=")
-    if not source or len(indices) != (1 if in_band else needed):
-        example = "rank-one:dct:0" if kind == "rank-one" else "sphere:dct:0,1,2"
-        raise InputError(f"{kind} data is written like {example}, got {text!r}")
-    count = DEFAULT_COUNT if selection.count is None else selection.count
-    generator = split_stream(selection.seed, selection.split or "train")
-    own, directions = _source(source, selection.seed, shape, text, needed)
-    columns = directions(indices)
-    if kind == "rank-one":
-        v = columns[:, 0]
-        samples, law = rank_one(v, count, generator), Normal.rank_one(v)
-        return Dataset(samples.reshape(count, *own), text, v, law)
-    samples = sphere(columns, count, generator)
-    return Dataset(samples.reshape(count, *own), text, law=Sphere(columns))
+def _rank_one(spec: DataSpec, selection: Selection, shape: Shape) -> Dataset:
+    own, columns = _directions(spec, selection, shape, needed=1, example="rank-one:dct:0")
+    v, count = columns[:, 0], _count(selection)
+    samples = rank_one(v, count, _generator(selection))
+    return Dataset(samples.reshape(count, *own), str(spec), v, Normal.rank_one(v))
 
 
-def _source(
-    source: str, seed: int, shape: tuple[int, ...] | None, text: str, needed: int
-) -> tuple[tuple[int, ...], Directions]:
-    """The shape of a sample, and the function from what stands for indices to directions."""
-    if source.startswith("geometry="):
-        return _geometry_source(source.removeprefix("geometry="), seed, shape, needed)
-    if source not in BASES:
-        known = ", ".join(BASES)
-        raise InputError(f"unknown directions {source!r}: expected {known} or geometry=DIR")
+def _sphere(spec: DataSpec, selection: Selection, shape: Shape) -> Dataset:
+    own, columns = _directions(spec, selection, shape, needed=3, example="sphere:dct:0,1,2")
+    count = _count(selection)
+    samples = sphere(columns, count, _generator(selection))
+    return Dataset(samples.reshape(count, *own), str(spec), law=Sphere(columns))
+
+
+def _gaussian(spec: DataSpec, selection: Selection, shape: Shape) -> Dataset:
+    """N(0, I), or N(0, C) with the second moment C of other data."""
+    if spec.moment is not None:
+        known = spec.moment.dataset(shape, "train")
+        law, own = Normal.of_moment(second_moment(known, known.shape).matrix), known.shape
+    elif spec.where is not None:
+        raise InputError(f"gaussian data is gaussian or gaussian:moment=DATA, got {str(spec)!r}")
+    else:
+        spec.own_fields(())
+        own = _needed(shape, spec)
+        law = Normal.white(math.prod(own))
+    count = _count(selection)
+    samples = law.draw(count, _generator(selection)).astype(np.float32)
+    return Dataset(samples.reshape(count, *own), str(spec), law=law)
+
+
+MAKERS: dict[str, Callable[[DataSpec, Selection, Shape], Dataset]] = {
+    "rank-one": _rank_one,
+    "sphere": _sphere,
+    "gaussian": _gaussian,
+}
+
+
+def _count(selection: Selection) -> int:
+    return DEFAULT_COUNT if selection.count is None else selection.count
+
+
+def _generator(selection: Selection) -> np.random.Generator:
+    return split_stream(selection.seed, selection.split or "train")
+
+
+def _needed(shape: Shape, spec: DataSpec) -> tuple[int, ...]:
     if shape is None:
-        raise InputError(f"{text} does not say its shape: pass --shape, for example 1x16x16")
-    return shape, lambda places: _columns(element(source, shape, _index(p)) for p in places)
+        raise InputError(f"{spec} does not say its shape: pass one, for example shape='1x16x16'")
+    return shape
 
 
-def _geometry_source(
-    directory: str, seed: int, shape: tuple[int, ...] | None, needed: int
-) -> tuple[tuple[int, ...], Directions]:
-    geometry = load_geometry(directory)
+def _directions(
+    spec: DataSpec, selection: Selection, shape: Shape, *, needed: int, example: str
+) -> Directions:
+    """The shape of a sample and the directions that a specification names, as columns."""
+    spec.own_fields(())
+    if not spec.source or len(spec.places) != (needed if spec.band is None else 1):
+        raise InputError(f"{spec.kind} data is written like {example}, got {str(spec)!r}")
+    if spec.geometry is not None:
+        return _of_geometry(spec, selection.seed, shape, needed)
+    if spec.source not in BASES:
+        known = ", ".join(BASES)
+        raise InputError(f"unknown directions {spec.source!r}: expected {known} or geometry=DIR")
+    own = _needed(shape, spec)
+    return own, np.stack([element(spec.source, own, i) for i in spec.indices], axis=1)
+
+
+def _of_geometry(spec: DataSpec, seed: int, shape: Shape, needed: int) -> Directions:
+    geometry = load_geometry(str(spec.geometry))
     if shape is not None and shape != geometry.shape:
         expected, got = ("x".join(map(str, s)) for s in (shape, geometry.shape))
-        raise InputError(f"the geometry in {directory} is of {got}, expected {expected}")
-
-    def directions(places: list[str]) -> np.ndarray:
-        if places[0].startswith("band="):
-            band = convert("band", places[0].removeprefix("band="), int)
-            return band_directions(geometry.spectrum(), band, seed, needed)
-        return _columns(index_direction(geometry.spectrum(), _index(p)) for p in places)
-
-    return geometry.shape, directions
-
-
-def _columns(vectors: Iterable[np.ndarray]) -> np.ndarray:
-    return np.stack(list(vectors), axis=1)
-
-
-def _index(place: str) -> int:
-    return convert("the index of a direction", place, int)
+        raise InputError(f"the geometry in {spec.geometry} is of {got}, expected {expected}")
+    spectrum = geometry.spectrum()
+    if spec.band is not None:
+        return geometry.shape, band_directions(spectrum, spec.band, seed, needed)
+    columns = [index_direction(spectrum, index) for index in spec.indices]
+    return geometry.shape, np.stack(columns, axis=1)

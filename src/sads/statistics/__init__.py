@@ -1,1 +1,7 @@
-"""Tests and intervals that assume little: sign flips, permutations, means over paired seeds."""
+"""Tests and intervals that assume little.
+
+- `means`: means over seeds, paired differences, Student's intervals;
+- `ranks`: Spearman's and Kendall's correlations, their permutations, agreement of halves;
+- `resampling`: permutation p-values, bootstrap and jackknife intervals;
+- `sign_flips`: exact tests of paired differences between folds.
+"""

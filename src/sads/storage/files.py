@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,7 +128,7 @@ def refuse_existing(path: Path, *, force: bool) -> None:
     """
     file_target(path)
     if path.exists() and not force:
-        raise InputError(f"{path} exists: replace it with --force (force=True), or choose another")
+        raise InputError(f"{path} exists: replace it with force=True, or choose another")
 
 
 def write_bytes(content: bytes) -> Callable[[Path], object]:
@@ -160,7 +161,7 @@ def writing(directory: Path) -> Iterator[None]:
         except BlockingIOError:
             raise BusyError(
                 f"{directory} is being written by another process: wait for it, or choose "
-                "another --out"
+                "another directory"
             ) from None
         remove_leftovers(directory)
         yield
@@ -192,10 +193,11 @@ def regular_file(path: str | Path) -> Path:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        missing = isinstance(error, FileNotFoundError)
-        raise InputError(
-            f"no such file: {path}" if missing else f"cannot read {path}: {reason(error)}"
-        ) from error
+        if not isinstance(error, FileNotFoundError):
+            raise InputError(f"cannot read {path}: {reason(error)}") from error
+        near = get_close_matches(path.name, [p.name for p in path.parent.glob(f"*{path.suffix}")])
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"no such file: {path}{hint}") from error
     if not stat.S_ISREG(mode):
         kind = "a directory" if stat.S_ISDIR(mode) else "a pipe, socket or device"
         raise InputError(f"{path} is {kind}: expected a regular file")

@@ -99,12 +99,12 @@ def read_sealed(
     return Sealed(metadata, tensors, values)
 
 
-def _check_format(path: Path, found: str, form: str, unsealed: str | None) -> None:
-    if found in (form, unsealed):
+def _check_format(path: Path, stored: str, form: str, unsealed: str | None) -> None:
+    if stored in (form, unsealed):
         return
     kind = form.partition("/")[0]
-    if found.startswith(f"{kind}/"):
-        raise ArtefactError(f"{path} has format {found}, this version reads {form}: upgrade sads")
+    if stored.startswith(f"{kind}/"):
+        raise ArtefactError(f"{path} has format {stored}, this version reads {form}: upgrade sads")
     what = kind.removeprefix("sads.")
     raise ArtefactError(f"{path} is a safetensors file, but not a {what} made by sads")
 
@@ -188,12 +188,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    unique: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in unique:
             raise ValueError(f"the name {name!r} comes twice")
-        found[name] = value
-    return found
+        unique[name] = value
+    return unique
 
 
 def _refuse(constant: str) -> Any:

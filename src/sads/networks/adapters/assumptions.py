@@ -1,6 +1,6 @@
 """What a network is taken for: nothing in a module proves it, so it is said with every result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,13 +10,8 @@ from torch import Tensor, nn
 from ...path import Schedule
 from ..isolation import global_state_kept
 from .calls import Adapted, first_channels, tensor_in
+from .convention import TEXT
 from .hints import hints_of
-
-PREDICTED = {
-    "eps": "noise prediction (eps)",
-    "v": "velocity of diffusion (v = sqrt(abar) eps - sqrt(1 - abar) x_0)",
-    "x0": "prediction of the clean sample (x0)",
-}
 
 
 @dataclass(frozen=True)
@@ -51,33 +46,6 @@ class Assumptions:
     output: str = "tensor"
     hints: tuple[str, ...] = ()
 
-    def sentence(self) -> str:
-        """All of it in one line."""
-        whole = self.time_dtype == "int64"
-        span = f"{self.time_from:.4g}..{self.time_to:.4g}"
-        kind = "whole numbers" if whole else "noise levels"
-        place = "" if self.passed_by == "keyword" else f", by {self.passed_by}"
-        said = (
-            f"Taken as: {PREDICTED[self.prediction]}, {self.schedule} schedule with "
-            f"{self.steps} steps, time passed as `{self.time}` = {span} ({kind}{place})"
-        )
-        if self.process != "variance-preserving":
-            said += f", {self.process} input x_t / sqrt(abar)"
-        if self.inputs:
-            given = ", ".join(f"{name} = {value}" for name, value in self.inputs.items())
-            said += f"; also passed: {given}"
-        if self.output != "tensor":
-            said += f"; output read from {self.output}"
-        return said + "".join(f". Caution: {hint}" for hint in self.hints) + "."
-
-
-def sentences_of(named: Sequence[tuple[str, Assumptions | None]]) -> list[str]:
-    """What several networks are taken for: one line where it is the same for all."""
-    known = [(name, found.sentence()) for name, found in named if found is not None]
-    if len({said for _, said in known}) <= 1:
-        return [said for _, said in known[:1]]
-    return [f"{name} is t{said[1:]}" for name, said in known]
-
 
 @torch.no_grad()
 def assumptions_of(
@@ -101,13 +69,7 @@ def assumptions_of(
     with global_state_kept(), torch.no_grad():
         output = member.call(x, t)
     how = member.convention
-    span, dtype = (0.0, float(last)), "int64"
-    if how.sigma:
-        levels = member.get_buffer("sigma")
-        span, dtype = (
-            (float(levels[0]), float(levels[-1])),
-            str(levels.dtype).removeprefix("torch."),
-        )
+    times = member.get_buffer("sigma") if how.sigma else torch.tensor([0, last])
     return Assumptions(
         prediction=member.prediction,
         process="variance-exploding" if how.sigma else "variance-preserving",
@@ -115,9 +77,9 @@ def assumptions_of(
         steps=schedule.steps,
         time=how.time or "second argument",
         passed_by="keyword" if how.by_keyword else "position",
-        time_from=span[0],
-        time_to=span[1],
-        time_dtype=dtype,
+        time_from=float(times[0]),
+        time_to=float(times[-1]),
+        time_dtype=str(times.dtype).removeprefix("torch."),
         inputs=_inputs(member),
         output=_reading(output, x),
         hints=hints_of(member.network, how, member.prediction, name),
@@ -126,14 +88,14 @@ def assumptions_of(
 
 def _inputs(member: Adapted) -> dict[str, str]:
     """What is passed beside input and time, in words."""
-    found = {}
+    inputs = {}
     how = member.convention
     if how.label is not None:
         meaning = " (null)" if how.label.null else ""
-        found[how.label.name] = f"{how.label.value}{meaning}"
+        inputs[how.label.name] = f"{how.label.value}{meaning}"
     if how.text_width is not None:
-        found["encoder_hidden_states"] = f"zeros of width {how.text_width}"
-    return found
+        inputs[TEXT] = f"zeros of width {how.text_width}"
+    return inputs
 
 
 def _reading(output: Any, x: Tensor) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...errors import InputError, NetworkError
+from ...errors import InputError, NetworkError, expected_one_of
 from ...path import Schedule
 from ..base import ScoreNetwork
 from .convention import TEXT, Convention, convention_of
@@ -89,24 +89,29 @@ class Adapted(nn.Module):
 def adapt(
     network: object, name: str, schedule: Schedule, prediction: str | None = None
 ) -> nn.Module:
-    """A module as a noise predictor; those of this package are so already.
+    """A module as a noise predictor; the networks of this package are noise predictors already.
 
     Raises:
         NetworkError: for something that is not a module.
         InputError: for an unknown prediction.
     """
     if prediction is not None and prediction not in PREDICTIONS:
-        known = ", ".join(PREDICTIONS)
-        raise InputError(f"unknown prediction {prediction!r}: expected one of {known}")
+        hint = expected_one_of(prediction, PREDICTIONS)
+        raise InputError(f"unknown prediction {prediction!r}{hint}")
     if not isinstance(network, nn.Module):
-        what = f"the class {network.__name__}" if isinstance(network, type) else "a "
-        what += "" if isinstance(network, type) else type(network).__name__
-        raise NetworkError(f"the factory of {name} must return a torch module, got {what}")
+        is_class = isinstance(network, type)
+        got = f"the class {network.__name__}" if is_class else f"a {type(network).__name__}"
+        raise NetworkError(f"the factory of {name} must return a torch module, got {got}")
     if isinstance(network, (ScoreNetwork, Adapted)) and prediction in (None, "eps"):
         return network
     convention = convention_of(network)
     default = "x0" if convention.sigma else "eps"
     return Adapted(network, convention, prediction or default, schedule)
+
+
+def module_inside(network: nn.Module) -> nn.Module:
+    """The module that a factory made, whose layers have the names that its author gave them."""
+    return network.network if isinstance(network, Adapted) else network
 
 
 def conversion(prediction: str, schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:

@@ -66,10 +66,10 @@ class Convention:
 def arguments_of(network: nn.Module) -> list[inspect.Parameter]:
     """The arguments of `forward`, without `*args` and `**kwargs`; none where it does not tell."""
     try:
-        found = inspect.signature(network.forward).parameters.values()
-    except (TypeError, ValueError):  # compiled modules may not
+        parameters = inspect.signature(network.forward).parameters.values()
+    except (TypeError, ValueError):  # compiled modules may not tell
         return []
-    return [p for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def convention_of(network: nn.Module) -> Convention:

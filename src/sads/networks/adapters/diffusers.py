@@ -1,15 +1,15 @@
 """Networks of the diffusers library from a configuration file alone, without weights, offline."""
 
 import json
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from ...errors import InputError, brief
+from ...errors import InputError, brief, expected_one_of
 from ...path import Schedule
+from ...storage.files import regular_file
 from ..family import ScoreFamily
 
 CLASSES = ("UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel", "Transformer2DModel")
@@ -33,9 +33,7 @@ def diffusers_family(
     config = _read(path)
     kind = config.get("_class_name")
     if kind not in CLASSES:
-        close = get_close_matches(str(kind), CLASSES, n=1)
-        hint = f"did you mean {close[0]}? Known" if close else "expected one of"
-        raise InputError(f"{path} has _class_name {kind!r}: {hint}: {', '.join(CLASSES)}")
+        raise InputError(f"{path} has _class_name {kind!r}{expected_one_of(kind, CLASSES)}")
     factory = partial(_build, _classes()[kind], config, path)
     shape = shape or _shape(config, path)
     label = name or f"diffusers:{path}"
@@ -43,12 +41,11 @@ def diffusers_family(
 
 
 def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        near = get_close_matches(path.name, [p.name for p in path.parent.glob("*.json")], n=1)
-        raise InputError(f"no such file: {path}" + (f"; did you mean {near[0]}?" if near else ""))
     try:
-        config = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+        config = json.loads(regular_file(path).read_text())
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} is not a JSON configuration ({brief(error)})") from error
     if not isinstance(config, dict):
         raise InputError(f"{path} is not a configuration: expected a JSON object")
@@ -75,7 +72,7 @@ def _shape(config: dict[str, Any], path: Path) -> tuple[int, ...]:
     size, channels = config.get("sample_size"), config.get("in_channels")
     if size is None or channels is None:
         raise InputError(
-            f"{path} does not say its shape (in_channels, sample_size): pass --shape CxHxW"
+            f"{path} does not say its shape (in_channels, sample_size): give a shape CxHxW"
         )
     sides = size if isinstance(size, (tuple, list)) else (size, size)
     sizes = (channels, *sides)

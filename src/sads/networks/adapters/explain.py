@@ -7,13 +7,13 @@ from typing import Any
 from torch import Tensor, nn
 
 from ...errors import brief
-from .calls import Adapted
-from .convention import TEXT, arguments_of
+from .calls import Adapted, module_inside
+from .convention import TEXT, Convention, arguments_of
 
 SHOWN = 12  # arguments of a signature
 CONDITIONS = (TEXT, "pooled_projections", "added_cond_kwargs", "context", "cond", "y")
 #: Keys of a diffusers configuration that tell the width of a condition.
-WIDTHS = {
+WIDTHS: Mapping[str, tuple[str, ...]] = {
     TEXT: ("joint_attention_dim", "caption_channels", "cross_attention_dim"),
     "pooled_projections": ("pooled_projection_dim",),
 }
@@ -27,7 +27,7 @@ def why_not_called(member: nn.Module, x: Tensor, error: Exception) -> str:
         x: the input, (N, *shape).
         error: what the module raised.
     """
-    network = member.network if isinstance(member, Adapted) else member
+    network = module_inside(member)
     kind = type(network).__name__
     said = (
         f"{kind} cannot take an input of shape {tuple(x.shape[1:])} and a timestep: "
@@ -51,13 +51,22 @@ def _call(member: nn.Module) -> str:
     if not isinstance(member, Adapted):
         return "forward(x, t)"
     how = member.convention
-    time = f"{how.time}=t" if how.by_keyword else "t"
-    given = [time, "x"] if how.time_first else ["x", time]
+    given = [_time(how), "x"] if how.time_first else ["x", _time(how)]
+    return f"forward({', '.join([*given, *_conditions(how)])})"
+
+
+def _time(how: Convention) -> str:
+    return f"{how.time}=t" if how.by_keyword else "t"
+
+
+def _conditions(how: Convention) -> list[str]:
+    """Labels and text as they are passed."""
+    given = []
     if how.label is not None:
-        given.append(f"{how.label.name}={how.label.value}")
+        given.append(f"{how.label.name}=torch.full((len(x),), {how.label.value})")
     if how.text_width is not None:
-        given.append(f"{TEXT}=zeros(1, 1, {how.text_width})")
-    return f"forward({', '.join(given)})"
+        given.append(f"{TEXT}=x.new_zeros(len(x), 1, {how.text_width})")
+    return given
 
 
 def _signature(network: nn.Module) -> str:
@@ -93,14 +102,8 @@ def _wrapper(member: Adapted, missing: list[str]) -> str:
     """The lines that pass what is missing."""
     config = getattr(member.network, "config", None)
     config = config if isinstance(config, Mapping) else {}
-    how = member.convention
-    given = ["x"]
-    if not _timeless(member.network):
-        given.append(f"{how.time}=t" if how.by_keyword else "t")
-    if how.label is not None:
-        given.append(f"{how.label.name}=torch.full((len(x),), {how.label.value})")
-    if how.text_width is not None:
-        given.append(f"{TEXT}=x.new_zeros(len(x), 1, {how.text_width})")
+    given = ["x"] if _timeless(member.network) else ["x", _time(member.convention)]
+    given += _conditions(member.convention)
     given += [f"{name}={_zeros(name, config)}" for name in missing]
     sample = ".sample" if config else ""
     return (

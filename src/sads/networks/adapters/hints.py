@@ -27,8 +27,7 @@ def hints_of(
     network: nn.Module, how: Convention, prediction: str, name: str = ""
 ) -> tuple[str, ...]:
     """What speaks against the way a module is called, one sentence each."""
-    found = [*_flow(network, name), *_stated(network, prediction), *_time(network, how)]
-    return tuple(found)
+    return (*_flow(network, name), *_stated(network, prediction), *_time(network, how))
 
 
 def _flow(network: nn.Module, name: str) -> Iterator[str]:

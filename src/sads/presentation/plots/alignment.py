@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ...alignment import Alignment
-from .directions import ACCENT, CERTIFIED, UNCERTIFIED
+from ..palette import BLACK, CERTIFIED, UNCERTIFIED
 
 
 def draw_alignment(alignment: Alignment) -> Figure:
@@ -25,7 +25,7 @@ def draw_alignment(alignment: Alignment) -> Figure:
             color=CERTIFIED if band.certified else UNCERTIFIED,
         )
     lower.set_yscale("log")
-    lower.axhline(1 / len(values), color=ACCENT, linewidth=0.8, linestyle="--")
+    lower.axhline(1 / len(values), color=BLACK, linewidth=0.8, linestyle="--")
     lower.annotate(
         "data without preference",
         (0.99, 1 / len(values)),

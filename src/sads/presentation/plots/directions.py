@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from ...directions import Band, Resolution, Spectrum, Structure
 from ...errors import InputError
 from ...storage.files import atomic_write
+from ..palette import BLACK, CERTIFIED, MAGNITUDE, SIGNED, UNCERTIFIED
 
 SHOWN = 9
-CERTIFIED, UNCERTIFIED, ACCENT = "#0072B2", "#D55E00", "#333333"  # colour-blind safe
 INTERVAL = 2.2  # 95 % of a t distribution with 11 degrees of freedom
 
 
@@ -39,8 +39,8 @@ def draw_directions(spectrum: Spectrum, title: str) -> Figure:
     pictures = lower.subplots(2, len(indices), squeeze=False)
     for column, index in enumerate(indices):
         picture = pictured(spectrum.vector(index), spectrum.structure)
-        _picture(pictures[0, column], picture, "RdBu_r", signed=True)
-        _picture(pictures[1, column], dft_energy(picture), "magma", signed=False)
+        _picture(pictures[0, column], picture, signed=True)
+        _picture(pictures[1, column], dft_energy(picture), signed=False)
         pictures[0, column].set_title(
             f"$u_{{{index + 1}}}$\n{_mark(spectrum.resolution_of(index))}", fontsize=8
         )
@@ -76,7 +76,7 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
         axes.plot([], [], marker="o", linestyle="", color=colour, label=label, markersize=4)
     _draw_null_space(axes, [band for band in spectrum.bands if band.null])
     for i in indices:
-        axes.axvline(i, color=ACCENT, linewidth=0.4, alpha=0.4, zorder=0)
+        axes.axvline(i, color=BLACK, linewidth=0.4, alpha=0.4, zorder=0)
     axes.set_yscale("log")
     axes.set_ylim(positive.min() / 1.6, 1.8)
     axes.set_xlabel("index of the direction (0: largest eigenvalue, modelled worst)")
@@ -136,7 +136,7 @@ def dft_energy(image: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     return np.abs(np.fft.fftshift(np.fft.fftn(image, norm="ortho"))) ** 2
 
 
-def _picture(axes: Axes, values: np.ndarray, colours: str, *, signed: bool) -> None:
+def _picture(axes: Axes, values: np.ndarray, *, signed: bool) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     top = np.abs(values).max() or 1.0
@@ -144,9 +144,10 @@ def _picture(axes: Axes, values: np.ndarray, colours: str, *, signed: bool) -> N
         place = np.arange(len(values))
         axes.plot(place, values, color=CERTIFIED, linewidth=0.8)
         axes.fill_between(place, values, color=CERTIFIED, alpha=0.25, linewidth=0)
-        axes.axhline(0, color=ACCENT, linewidth=0.5)
+        axes.axhline(0, color=BLACK, linewidth=0.5)
         axes.set_ylim(-1.1 * top if signed else -0.03 * top, 1.1 * top)
         return
+    colours = SIGNED if signed else MAGNITUDE
     axes.imshow(values, cmap=colours, vmin=-top if signed else 0, vmax=top)
 
 

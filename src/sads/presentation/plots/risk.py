@@ -5,12 +5,13 @@ from matplotlib.colors import LogNorm, TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from ...learning import Risk
+from ..palette import BLUE, MAGNITUDE, SIGNED
 
 MOST_NAMED = 40
 
 
 def draw_risk(risk: Risk, title: str) -> Figure:
-    """One row a direction or group of them, one column a bin of noise levels.
+    """A row for each direction or group of directions, a column for each bin of noise levels.
 
     A single network's risk is drawn on a logarithmic scale; a difference around zero.
     """
@@ -21,9 +22,9 @@ def draw_risk(risk: Risk, title: str) -> Figure:
     if (shown >= 0).all():
         positive = shown[shown > 0]
         least = float(positive.min()) if positive.size else largest / 10
-        norm, colours = LogNorm(max(least, largest * 1e-6), largest * 1.0001), "magma"
+        norm, colours = LogNorm(max(least, largest * 1e-6), largest * 1.0001), MAGNITUDE
     else:
-        norm, colours = TwoSlopeNorm(0.0, -largest, largest), "RdBu_r"
+        norm, colours = TwoSlopeNorm(0.0, -largest, largest), SIGNED
     edges = np.asarray(risk.edges)
     rows = np.arange(len(shown) + 1) - 0.5
     mesh = image_axes.pcolormesh(edges, rows, shown, norm=norm, cmap=colours)
@@ -36,8 +37,6 @@ def draw_risk(risk: Risk, title: str) -> Figure:
         image_axes.set_ylabel("direction")
     image_axes.set_title(title, fontsize=9)
     mean, error = risk.by_direction / risk.widths, risk.by_direction_error / risk.widths
-    bars.barh(
-        np.arange(len(mean)), mean, xerr=error, color="#0072B2", height=0.9, error_kw={"lw": 0.6}
-    )
+    bars.barh(np.arange(len(mean)), mean, xerr=error, color=BLUE, height=0.9, error_kw={"lw": 0.6})
     bars.set_xlabel("mean over timesteps")
     return figure

@@ -96,15 +96,15 @@ function show() {
 function showIn(explorer, index) {
   const { one, plot, buttons } = explorer;
   explorer.drawn.move(index);
-  const found = facts(one, index);
+  const known = facts(one, index);
   plot.setAttribute("aria-valuenow", index);
-  plot.setAttribute("aria-valuetext", [`direction ${index}`, ...found.map(([name, value]) => `${name} ${value}`)].join(", "));
+  plot.setAttribute("aria-valuetext", [`direction ${index}`, ...known.map(([name, value]) => `${name} ${value}`)].join(", "));
   for (const [own, button] of buttons) button.setAttribute("aria-pressed", own === index);
   if (explorer.shown === index) return;
   explorer.shown = index;
   const heading = element("h4", `Direction ${index.toLocaleString("en")} of ${one.size.toLocaleString("en")}`);
   const list = document.createElement("dl");
-  for (const [name, value] of found) {
+  for (const [name, value] of known) {
     const pair = element("div", "", list);
     element("dt", name, pair);
     element("dd", value, pair);
@@ -146,22 +146,22 @@ function facts(one, index) {
   const [, window, lowest, highest, low, high, group] = levelOf(one, index);
   const reach = (window ? `± ${window}: known with ${window} level${window > 1 ? "s" : ""} on either side` : "0: known alone") + (group > 1 ? `; one of ${group} of equal eigenvalue` : "");
   const place = lowest === highest ? String(lowest) : `${lowest} to ${highest}`;
-  const found = [
+  const rows = [
     ["eigenvalue", isNull ? (certified ? "0: no output along it before training" : "not known: too few networks") : `${number(value)}${error ? " ± " + number(error, 2) : ""}, ${number(value / one.mean, 3)} times the mean`],
   ];
-  if (!exact && !isNull) found.push(["95 % limits", `${number(low)} to ${number(high)}; index ${place}`], ["window", reach]);
-  found.push(
+  if (!exact && !isNull) rows.push(["95 % limits", `${number(low)} to ${number(high)}; index ${place}`], ["window", reach]);
+  rows.push(
     ["band", band],
     ["certificate", exact ? "exact" : `${certified ? "certified" : "not certified"}: overlap ${overlap.toFixed(3)} ± ${spread.toFixed(3)}`],
   );
   if (one.shares) {
     const own = one.shares[row];
-    found.push([`share of ${one.data}`, `${percent(own)}, ${number(own * one.size, 3)} times no preference`]);
+    rows.push([`share of ${one.data}`, `${percent(own)}, ${number(own * one.size, 3)} times no preference`]);
   }
   const m = one.measured.find((part) => part.first <= index && index <= part.last);
-  if (m) found.push(["measured MSW2", `${number(m.mean)}${m.error ? " ± " + number(m.error, 2) : ""}, ${m.seeds} seed${m.seeds > 1 ? "s" : ""}`]);
-  else if (one.measured.length) found.push(["measured MSW2", "not measured in this band"]);
-  return found;
+  if (m) rows.push(["measured MSW2", `${number(m.mean)}${m.error ? " ± " + number(m.error, 2) : ""}, ${m.seeds} seed${m.seeds > 1 ? "s" : ""}`]);
+  else if (one.measured.length) rows.push(["measured MSW2", "not measured in this band"]);
+  return rows;
 }
 
 function draw() {

@@ -23,9 +23,9 @@ function scaleFor(low, high, top, bottom, log) {
 function decades(low, high, most) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
   const step = Math.max(1, Math.ceil((last - first + 1) / most));
-  const found = [];
-  for (let k = first; k <= last; k += step) found.push(k);
-  return found;
+  const exponents = [];
+  for (let k = first; k <= last; k += step) exponents.push(k);
+  return exponents;
 }
 
 function power(k) {

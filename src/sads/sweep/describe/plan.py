@@ -1,12 +1,10 @@
-"""The trials of a specification with their identities, and whether they can run at all."""
+"""The trials of a specification with their identities."""
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from ...errors import InputError
-from .digests import FIELDS, digest, parts
-from .position import Place, place_of
+from ...specs.digests import path_digest
+from .position import Place
 from .specification import Specification
 from .trial import Trial
 
@@ -22,8 +20,8 @@ class Planned:
 
 def plan_trials(specification: Specification) -> list[Planned]:
     """All trials, in the order in which they are run. Reads the files that they name."""
-    found = {trial.identity(): trial for trial in specification.trials()}
-    return [Planned(identity, trial) for identity, trial in found.items()]
+    trials = {trial.identity(): trial for trial in specification.trials()}
+    return [Planned(identity, trial) for identity, trial in trials.items()]
 
 
 def versions(planned: Planned) -> Iterator[Planned]:
@@ -41,65 +39,7 @@ def as_stored(plan: Iterable[Planned], known: Container[str]) -> list[Planned]:
     ]
 
 
-def check_trials(plan: Iterable[Planned]) -> list[Planned]:
-    """The same trials with their places, after making sure that each can run.
-
-    Raises:
-        SadsError: for a network, data, index or rotation that does not exist or does not fit.
-    """
-    from ... import api
-    from ..execute.trial_data import dataset, is_synthetic
-
-    shapes: dict[tuple[str, str | None], tuple[int, ...]] = {}
-    places: dict[tuple[str, tuple[int, ...]], Place | None] = {}
-    rotations: set[tuple[str, str | None, str, str | None]] = set()
-    checked = []
-    for planned in plan:
-        trial = planned.trial
-        key = trial.network, trial.shape
-        if key not in shapes:
-            shapes[key] = api.network(trial.network, shape=trial.shape).shape
-        data = trial.data, shapes[key]
-        if data not in places:
-            places[data] = place_of(*data)
-            if places[data] is None:
-                most = 1 if is_synthetic(trial) else None
-                for split in ("train", "held-out"):
-                    dataset(trial, shapes[key], split, most)
-        turned = *key, trial.rotation, trial.geometry
-        if turned not in rotations:
-            _check_rotation(trial)
-            rotations.add(turned)
-        checked.append(Planned(planned.id, trial, places[data]))
-    return checked
-
-
-def _check_rotation(trial: Trial) -> None:
-    """Refuse a rotation that is made for another network."""
-    if trial.geometry is None and parts("rotation", trial.rotation) is None:
-        return
-    from ... import api
-    from ...alignment import geometry_of, load_rotation
-    from ...diffusion import initial_network
-
-    family = api.network(trial.network, shape=trial.shape)
-    if trial.geometry is not None:
-        origin = geometry_of(trial.geometry).plan
-        source, network, fingerprint = trial.geometry, origin.network, origin.fingerprint
-    else:
-        made = load_rotation(trial.rotation).origin
-        source, network, fingerprint = trial.rotation, made.network, made.fingerprint
-    if fingerprint not in (None, family.fingerprint(initial_network(family, 0))):
-        raise InputError(f"{source} belongs to {network}, not to {trial.network}: make another")
-
-
 def named_files(plan: Iterable[Planned]) -> dict[str, str]:
     """The digest of each path that the trials name."""
-    found: dict[str, str] = {}
-    for planned in plan:
-        for field in FIELDS:
-            text = getattr(planned.trial, field)
-            cut = None if text is None else parts(field, text)
-            if cut is not None and cut[1] not in found:
-                found[cut[1]] = digest(Path(cut[1]))
-    return found
+    paths = dict.fromkeys(path for planned in plan for path in planned.trial.paths())
+    return {str(path): path_digest(path) for path in paths}

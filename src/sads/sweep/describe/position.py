@@ -3,16 +3,17 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ...errors import InputError
-from .digests import geometry_digest, parts
+from ...specs import DataSpec
+from ...specs.digests import geometry_digest
 
 if TYPE_CHECKING:
     from ...directions import Spectrum
 
 
-class Place(BaseModel):
+class Place(BaseModel, frozen=True, extra="forbid"):
     """A band of a spectrum, in descending order of eigenvalue.
 
     Attributes:
@@ -25,8 +26,6 @@ class Place(BaseModel):
             band; None in sweeps that are older than this field.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     geometry: str
     first: int
     last: int
@@ -35,34 +34,36 @@ class Place(BaseModel):
     window: int | None = None
 
 
-def place_of(data: str, shape: tuple[int, ...]) -> Place | None:
+def place_of(data: DataSpec, shape: tuple[int, ...]) -> Place | None:
     """The place of rank-one data along a geometry's direction; None for other data.
 
     Raises:
         InputError: for an index or a band that the spectrum does not have, or another shape.
     """
-    found = parts("data", data)
-    if found is None or found[0] != "rank-one:geometry=":
+    if data.kind != "rank-one" or data.geometry is None:
         return None
-    own, spectrum = spectrum_of(found[1])
+    own, spectrum = spectrum_of(data.geometry)
     if own != shape:
         sizes = ["x".join(map(str, s)) for s in (own, shape)]
-        raise InputError(f"the geometry in {found[1]} is of {sizes[0]}, the network of {sizes[1]}")
-    kind, equals, number = found[2].removeprefix(":").rpartition("=")
-    if (kind not in ("", "band")) or bool(kind) != bool(equals) or not number.isdecimal():
-        raise InputError(f"a direction is an index or band=K from 0 on, got {data!r}")
-    if kind == "band":
-        if int(number) >= len(spectrum.bands):
+        raise InputError(
+            f"the geometry in {data.geometry} is of {sizes[0]}, the network of {sizes[1]}"
+        )
+    places = data.indices if data.band is None else (data.band,)
+    if len(places) != 1 or places[0] < 0:
+        raise InputError(f"a direction is an index or band=K from 0 on, got {str(data)!r}")
+    (number,) = places
+    if data.band is not None:
+        if number >= len(spectrum.bands):
             raise InputError(f"{data}: the geometry has bands 0 to {len(spectrum.bands) - 1}")
-        band = spectrum.bands[int(number)]
+        band = spectrum.bands[number]
         indices = slice(band.first, band.last + 1)
     else:
-        if int(number) >= spectrum.structure.size:
+        if number >= spectrum.structure.size:
             raise InputError(f"{data}: the spectrum has indices 0 to {spectrum.structure.size - 1}")
-        band = spectrum.band_of(int(number))
-        indices = slice(int(number), int(number) + 1)
+        band = spectrum.band_of(number)
+        indices = slice(number, number + 1)
     return Place(
-        geometry=geometry_digest(found[1]),
+        geometry=geometry_digest(data.geometry),
         first=band.first,
         last=band.last,
         eigenvalue=float(spectrum.eigenvalues[band.first : band.last + 1].mean()),

@@ -6,21 +6,24 @@
 | `laptop` | 500 x 256          | 1e-4          | 100            | 1,000   | all, or 10,000    |
 | `paper`  | table 1's for the network      | 1000           | 10,000  | all, or 10,000    |
 
-SW2 and MSW2 are taken over 64 D random directions unless `projections` says otherwise.
+SW2 and MSW2 are taken over 64 D random directions unless `projections` says otherwise. With
+`samples = 0` nothing is sampled and there are no distances. Where the law of the data is known, the
+exact risk is measured at the end of training, and at the steps that `moments` names.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field, field_validator
 
 from ...errors import InputError
 
+LEAST_SAMPLES = 4
 LARGEST_NUMBER = 10**9  # of anything that is counted here: more is a slip of the hand
 
 
-class Protocol(BaseModel):
+class Protocol(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The numbers that a trial's result depends on, beside network, data, rotation and seed.
 
     Attributes:
@@ -28,23 +31,47 @@ class Protocol(BaseModel):
         batch_size: samples a batch; None for table 1's.
         learning_rate: of Adam; None for table 1's.
         steps: timesteps visited in sampling.
-        samples: how many are drawn, and compared with at most as many held-out ones.
+        samples: how many are drawn, and compared with at most as many held-out ones; 0 leaves
+            sampling and distances out.
         train: at most so many training samples; None for the whole split of a finite set, and
             10,000 of synthetic data.
         projections: random directions of the distances; None for 64 D.
         weight_decay: of the optimiser, decoupled from the gradient; the paper has none.
-    """
+        moments: training steps, in ascending order, at which the risk is measured besides the end.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    >>> import sads
+    >>> sads.Protocol(iterations=500, samples=1_000).steps
+    1000
+    """
 
     iterations: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
     batch_size: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
     learning_rate: float | None = Field(default=None, gt=0)
     steps: int = Field(default=1000, ge=1, le=1000)
-    samples: int = Field(default=10_000, ge=4, le=LARGEST_NUMBER)
+    samples: int = Field(default=10_000, ge=0, le=LARGEST_NUMBER)
     train: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
     projections: int | None = Field(default=None, ge=1, le=LARGEST_NUMBER)
     weight_decay: float = Field(default=0.0, ge=0)
+    moments: tuple[int, ...] = ()
+
+    @field_validator("samples")
+    @classmethod
+    def _enough_to_compare(cls, samples: int) -> int:
+        if 0 < samples < LEAST_SAMPLES:
+            raise ValueError(f"distances need at least {LEAST_SAMPLES} samples; 0 leaves them out")
+        return samples
+
+    @field_validator("moments")
+    @classmethod
+    def _ascending(cls, moments: tuple[int, ...]) -> tuple[int, ...]:
+        if list(moments) != sorted({*moments}) or (moments and moments[0] < 1):
+            raise ValueError("moments are training steps from 1 on, in ascending order")
+        return moments
+
+    def identity_fields(self) -> dict[str, Any]:
+        """The fields that identify a trial; those that came later count only where they are set."""
+        later = {"weight_decay": self.weight_decay, "moments": self.moments}
+        return self.model_dump(mode="json", exclude={n for n, value in later.items() if not value})
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
@@ -66,7 +93,7 @@ def protocol_fields(source: str | Mapping[str, Any]) -> dict[str, Any]:
     >>> protocol_fields({"preset": "smoke", "iterations": 5})["iterations"]
     5
     """
-    own = {"preset": source} if isinstance(source, str) else dict(source)
+    own: dict[str, Any] = {"preset": source} if isinstance(source, str) else dict(source)
     preset = str(own.pop("preset", None))
     if preset not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)
@@ -74,4 +101,6 @@ def protocol_fields(source: str | Mapping[str, Any]) -> dict[str, Any]:
             f"a protocol is {known}, or a table with preset and the fields to replace; "
             f"got {source!r}"
         )
+    if isinstance(own.get("moments"), list):  # TOML has no tuples
+        own["moments"] = tuple(own["moments"])
     return PROTOCOLS[preset].model_dump() | own

@@ -32,27 +32,28 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from ...draws import DRAWS
 from ...errors import InputError
+from ...specs import DataSpec, NetworkSpec, parse_shape
 from ...storage.files import regular_file
 from .protocol import Protocol, protocol_fields
 from .trial import Trial
 
 Seeds = Annotated[tuple[int, ...], Field(min_length=1)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
+Networks = Annotated[tuple[NetworkSpec, ...], Field(min_length=1)]
+Datasets = Annotated[tuple[DataSpec, ...], Field(min_length=1)]
 Places = Annotated[tuple[int, ...], Field(min_length=1)] | Literal["all"]
 
 
-class Grid(BaseModel):
+class Grid(BaseModel, frozen=True, extra="forbid"):
     """A product of lists; see the module's example."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    networks: Names
+    networks: Networks
     shape: str | None = None
-    data: Names | None = None
+    data: Datasets | None = None
     bases: Names | None = None
     indices: Places | None = None
     bands: Places | None = None
@@ -68,10 +69,23 @@ class Grid(BaseModel):
         return None if value is None else protocol_fields(value)
 
 
-class Specification(BaseModel):
-    """A whole sweep."""
+class Specification(BaseModel, frozen=True, extra="forbid"):
+    """A whole sweep.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Attributes:
+        protocol: how every trial is trained, sampled and measured: a name, or numbers.
+        seeds: of the trials.
+        keep: what is kept of each trial beside its numbers.
+        grid: the networks, data and rotations, as products of lists.
+
+    >>> import sads
+    >>> grid = {"networks": ["mlp", "cnn"], "shape": "1x4x4", "data": ["rank-one:dct:3"]}
+    >>> sweep = sads.Specification.model_validate(
+    ...     {"protocol": "smoke", "seeds": [0, 1], "grid": [grid]}
+    ... )
+    >>> len(sweep.trials())
+    4
+    """
 
     protocol: Protocol
     seeds: Seeds
@@ -89,9 +103,9 @@ class Specification(BaseModel):
         Raises:
             InputError: for a grid that does not make sense.
         """
-        found = [trial for grid in self.grid for trial in self._expand(grid)]
-        order = {seed: i for i, seed in enumerate(dict.fromkeys(t.seed for t in found))}
-        return sorted(dict.fromkeys(found), key=lambda trial: order[trial.seed])
+        trials = [trial for grid in self.grid for trial in self._expand(grid)]
+        order = {seed: i for i, seed in enumerate(dict.fromkeys(t.seed for t in trials))}
+        return sorted(dict.fromkeys(trials), key=lambda trial: order[trial.seed])
 
     def _expand(self, grid: Grid) -> Iterator[Trial]:
         for seed in grid.seeds or self.seeds:
@@ -112,8 +126,8 @@ class Specification(BaseModel):
                             raise InputError(_first(error, Trial)) from error
 
 
-def _data(grid: Grid, network: str) -> Iterator[str]:
-    """The data strings of a grid for one of its networks."""
+def _data(grid: Grid, network: NetworkSpec) -> Iterator[DataSpec]:
+    """The data of a grid for one of its networks."""
     if grid.data is not None:
         if grid.bases or grid.indices or grid.bands:
             raise InputError("a grid has either data, or indices or bands: write two grids")
@@ -124,17 +138,21 @@ def _data(grid: Grid, network: str) -> Iterator[str]:
             raise InputError("a grid with bases needs indices, and has no bands")
         for basis in grid.bases:
             for index in _numbers(grid.indices, lambda: _size(grid, network)):
-                yield f"rank-one:{basis}:{index}"
+                yield _rank_one(basis, index)
         return
     if grid.geometry is None or (grid.indices is None and grid.bands is None):
         raise InputError(
             "a grid needs data, or bases with indices, or a geometry with indices or bands"
         )
-    source = f"rank-one:geometry={grid.geometry}"
+    source = f"geometry={grid.geometry}"
     for index in _numbers(grid.indices, lambda: _size(grid, network)):
-        yield f"{source}:{index}"
+        yield _rank_one(source, index)
     for band in _numbers(grid.bands, lambda: _bands(grid.geometry)):
-        yield f"{source}:band={band}"
+        yield _rank_one(source, f"band={band}")
+
+
+def _rank_one(source: str, place: int | str) -> DataSpec:
+    return DataSpec(kind="rank-one", where=f"{source}:{place}")
 
 
 def _numbers(places: Any, count: Any) -> Any:
@@ -143,11 +161,9 @@ def _numbers(places: Any, count: Any) -> Any:
     return range(count()) if places == "all" else places
 
 
-def _size(grid: Grid, network: str) -> int:
+def _size(grid: Grid, network: NetworkSpec) -> int:
     """D, which `all` indices need."""
-    from ...api import network as family  # torch takes seconds to load
-
-    return math.prod(family(network, shape=grid.shape).shape)
+    return math.prod(network.family(parse_shape(grid.shape) if grid.shape else None).shape)
 
 
 def _bands(geometry: str | None) -> int:
@@ -196,7 +212,7 @@ def load_specification(path: str | Path) -> Specification:
 
 def _first(error: ValidationError, model: type[BaseModel]) -> str:
     """The first complaint, with its place and what to do; a misspelt key explains a missing one."""
-    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    first = min(error.errors(), key=lambda complaint: complaint["type"] != "extra_forbidden")
     place = [f"{p + 1}" if isinstance(p, int) else p for p in first["loc"]]
     where, key = " ".join(place), str(first["loc"][-1]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":

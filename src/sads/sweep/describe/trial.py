@@ -7,24 +7,26 @@ share initialisation, batches and noise across directions and rotations.
 
 import hashlib
 import json
-import re
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from ...draws import DRAWS
-from .digests import FIELDS, absolute, by_content
+from ...specs import DataSpec, NetworkSpec
+from ...specs.data import SELECTION
+from ...specs.digests import geometry_digest, path_digest
 from .protocol import Protocol
 
 FORMAT = "sads.trial/1"
+ROTATIONS = ("identity", "random", "min", "max")
 
 
-class Trial(BaseModel):
+class Trial(BaseModel, frozen=True, extra="forbid"):
     """What is run.
 
     Attributes:
-        network: in the grammar of networks.
-        data: in the data grammar, without `count`, `seed` and `split`, which belong to the
+        network: what is trained.
+        data: what it is trained on, without `count`, `seed` and `split`, which belong to the
             protocol and to the seed.
         shape: shape of one sample, CxHxW; None for the preset's.
         rotation: of the data: `identity`, `random`, `min`, `max` or a directory.
@@ -33,12 +35,16 @@ class Trial(BaseModel):
         protocol: how it is trained, sampled and measured.
         seed: of the initialisation, the data and all noise.
         draws: version of the random draws; trials that do not say it are of the first.
+
+    >>> import sads
+    >>> protocol = sads.Protocol(iterations=500)
+    >>> trial = sads.Trial(network="iddpm-16", data="rank-one:dct:3", protocol=protocol, seed=0)
+    >>> len(trial.identity())
+    16
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    network: str
-    data: str
+    network: NetworkSpec
+    data: DataSpec
     shape: str | None = None
     rotation: str = "identity"
     geometry: str | None = None
@@ -49,12 +55,13 @@ class Trial(BaseModel):
 
     @field_validator("data")
     @classmethod
-    def _decided_elsewhere(cls, data: str) -> str:
-        if found := re.search(r",\s*(count|seed|split)\s*=", data):
-            raise ValueError(
-                f"{found[1]} is not given with the data of a sweep: the protocol and the seeds "
-                "decide it"
-            )
+    def _decided_elsewhere(cls, data: DataSpec) -> DataSpec:
+        for name in SELECTION:
+            if name in data.fields:
+                raise ValueError(
+                    f"{name} is not given with the data of a sweep: the protocol and the seeds "
+                    "decide it"
+                )
         return data
 
     @model_validator(mode="after")
@@ -69,26 +76,42 @@ class Trial(BaseModel):
         Raises:
             InputError: if a file it names is not there.
         """
-        fields = self.model_dump(mode="json")
-        if not self.protocol.weight_decay:  # trials without it are older than the field
-            del fields["protocol"]["weight_decay"]
+        fields = self.model_dump(mode="json") | {"protocol": self.protocol.identity_fields()}
         if self.draws == 1:
             del fields["draws"]
-        for name in FIELDS:
-            if fields[name] is not None:
-                fields[name] = by_content(name, fields[name])
+        fields |= {"network": self.network.digest(), "data": self.data.digest()}
+        if self.rotation_directory is not None:
+            fields["rotation"] = path_digest(self.rotation_directory)
+        if self.geometry is not None:
+            fields["geometry"] = geometry_digest(self.geometry)
         text = json.dumps([FORMAT, fields], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def seen_from(self, root: Path) -> "Trial":
         """The same trial with absolute paths."""
-        given = {name: getattr(self, name) for name in FIELDS}
-        paths = {n: absolute(n, text, root) for n, text in given.items() if text is not None}
-        return self.model_copy(update=paths)
+        seen: dict[str, object] = {
+            "network": self.network.seen_from(root),
+            "data": self.data.seen_from(root),
+        }
+        if self.rotation_directory is not None:
+            seen["rotation"] = str(root / self.rotation_directory)
+        if self.geometry is not None:
+            seen["geometry"] = str(root / self.geometry)
+        return self.model_copy(update=seen)
+
+    @property
+    def rotation_directory(self) -> Path | None:
+        """Where the rotation is stored; None for one that is made for the trial."""
+        return None if self.rotation in ROTATIONS else Path(self.rotation)
+
+    def paths(self) -> tuple[Path, ...]:
+        """The files and directories that the trial names."""
+        named = [self.rotation_directory, self.geometry and Path(self.geometry)]
+        return (*self.network.paths(), *self.data.paths(), *(path for path in named if path))
 
     def __str__(self) -> str:
         """In a few words, for tables."""
-        return in_words(self.network, self.data, self.rotation, self.rank, self.seed)
+        return in_words(str(self.network), str(self.data), self.rotation, self.rank, self.seed)
 
 
 def in_words(network: str, data: str, rotation: str, rank: int | None, seed: int) -> str:

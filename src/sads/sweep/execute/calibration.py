@@ -2,7 +2,7 @@
 
 As many calibrations as there are workers run at the same time, so that the estimate includes what
 they take from each other. Training is timed at batches of at most 128 and scaled to the protocol's,
-sampling for one chunk, distances for at most 500 samples.
+sampling for one chunk, distances for at most 500 samples, risk at the coarsest tolerance.
 """
 
 import math
@@ -13,32 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from ...execution.engines import Engine
 from ..describe.plan import Planned
 from ..describe.trial import Trial
-from .run_trial import limited_threads
-from .trial_data import dataset
+from ..store.outcome import Timings
+from .run_job import limited_threads
+from .trial_data import dataset, family_of
 
 BUDGET_SECONDS = 3.0  # for each of training and sampling
 MOST_STEPS = 20
 BATCH = 128
 ROWS = 500
-
-
-class Cost(BaseModel):
-    """Seconds of one trial."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    train_seconds: float
-    sample_seconds: float
-    distance_seconds: float
-
-    @property
-    def seconds(self) -> float:
-        return self.train_seconds + self.sample_seconds + self.distance_seconds
+FINE_RISK = 3  # evaluations for the risk of a trial, relative to the least
 
 
 @dataclass(frozen=True)
@@ -51,7 +37,7 @@ class Estimate:
         seconds: all of them.
     """
 
-    kinds: list[tuple[Trial, int, Cost]]
+    kinds: list[tuple[Trial, int, Timings]]
     slots: int
     seconds: float
 
@@ -70,12 +56,19 @@ def estimate(pending: list[Planned], engine: Engine) -> Estimate:
         text = trial.seen_from(Path.cwd()).model_dump_json()
         side_by_side = min(engine.slots, len(pending))
         futures = [engine.submit(calibrate, text) for _ in range(side_by_side)]
-        costs = [Cost.model_validate_json(future.result()) for future in futures]
-        mean = {n: sum(getattr(c, n) for c in costs) / len(costs) for n in Cost.model_fields}
-        measured.append((trial, counts[key], Cost(**mean)))
+        costs = [Timings.model_validate_json(future.result()) for future in futures]
+        mean = {
+            n: sum(getattr(c, n) or 0.0 for c in costs) / len(costs) for n in Timings.model_fields
+        }
+        measured.append((trial, counts[key], Timings(**mean)))
     slots = max(1, min(engine.slots, len(pending)))
     total = sum(count * cost.seconds for _, count, cost in measured)
     return Estimate(measured, slots, total / slots)
+
+
+def _mean(costs: list[Timings]) -> Timings:
+    names = Timings.model_fields
+    return Timings(**{n: sum(getattr(c, n) for c in costs) / len(costs) for n in names})
 
 
 class _EnoughError(Exception):
@@ -86,10 +79,11 @@ def calibrate(text: str) -> str:
     """The cost of a trial from a few steps, both as JSON."""
     trial = Trial.model_validate_json(text)
     with limited_threads(1):
-        return Cost(
+        return Timings(
             train_seconds=_training(trial),
             sample_seconds=_sampling(trial),
             distance_seconds=_distance(trial),
+            risk_seconds=_risk(trial),
         ).model_dump_json()
 
 
@@ -105,34 +99,33 @@ def _pace(times: list[float]) -> float:
 
 
 def _training(trial: Trial) -> float:
-    from ... import api
+    from ...diffusion import settings_for, train
 
-    family = api.network(trial.network, shape=trial.shape)
+    family = family_of(trial)
     usual, protocol = family.training, trial.protocol
     batch = protocol.batch_size or usual.batch_size
     times: list[float] = []
     data = dataset(trial, family.shape, "train", max(2, min(batch, BATCH)))
+    settings = settings_for(
+        family,
+        iterations=MOST_STEPS + 2,
+        batch_size=min(batch, BATCH),
+        learning_rate=protocol.learning_rate,
+    )
     with suppress(_EnoughError):
-        api.train(
-            trial.network,
-            data,
-            shape=trial.shape,
-            iterations=MOST_STEPS + 2,
-            batch_size=min(batch, BATCH),
-            learning_rate=protocol.learning_rate,
-            callbacks=(lambda _: _clock(times),),
-        )
+        train(family, data.samples, settings, callbacks=(lambda _: _clock(times),))
     return _pace(times) * batch / min(batch, BATCH) * (protocol.iterations or usual.iterations)
 
 
 def _sampling(trial: Trial) -> float:
-    from ... import api
-    from ...diffusion import initial_network, sample_chunks
+    from ...diffusion import sample_chunks
     from ...diffusion.sampling import CHUNK
 
-    family = api.network(trial.network, shape=trial.shape)
-    network = initial_network(family, 0).eval().requires_grad_(False)
+    family = family_of(trial)
+    network = family.member(0).eval().requires_grad_(False)
     steps, samples = trial.protocol.steps, trial.protocol.samples
+    if not samples:
+        return 0.0
     chunk = min(CHUNK, samples)
     times = [time.perf_counter()]
     with suppress(_EnoughError):
@@ -149,11 +142,35 @@ def _sampling(trial: Trial) -> float:
 
 
 def _distance(trial: Trial) -> float:
-    from ... import api
+    from ...distances import measure_distance
 
-    shape = api.network(trial.network, shape=trial.shape).shape
+    shape = family_of(trial).shape
     rows = min(trial.protocol.samples, ROWS)
+    if not rows:
+        return 0.0
     one, other = (dataset(trial, shape, split, rows) for split in ("train", "held-out"))
     started = time.perf_counter()
-    api.distance(one, other, projections=trial.protocol.projections, seed=trial.seed)
+    measure_distance(
+        one.samples,
+        other.samples,
+        x_direction=one.direction,
+        y_direction=other.direction,
+        projections=trial.protocol.projections,
+        seed=trial.seed,
+    )
     return (time.perf_counter() - started) * trial.protocol.samples / rows
+
+
+def _risk(trial: Trial) -> float:
+    """A coarse risk of an untrained network, times what a fine one usually takes."""
+    from ...learning import Optimum, measure_risk
+
+    family = family_of(trial)
+    law = dataset(trial, family.shape, "train", 1).law if trial.data.synthetic else None
+    if law is None:
+        return 0.0
+    network = family.member(0).eval().requires_grad_(False)
+    started = time.perf_counter()
+    measure_risk(network, Optimum(law), family.schedule, family.shape, tolerance=0.5)
+    times = FINE_RISK * (1 + len(trial.protocol.moments))
+    return (time.perf_counter() - started) * times

@@ -25,9 +25,9 @@ from ...version import code_version
 from ..describe.trial import Trial
 from ..store.database import Store
 from ..store.layout import settle
-from ..store.outcome import Job, Outcome, TrialResult
+from ..store.outcome import Conditions, Job, Outcome, TrialResult
 from ..store.rows import DONE, FAILED, PENDING, QUARANTINED
-from .run_trial import run_job
+from .run_job import run_job
 
 TICK_SECONDS = 0.2
 RETRIES = 3
@@ -70,9 +70,9 @@ class Driver:
         store: of the sweep; the caller holds the lock of its directory.
         trials: by their identities.
         engine: where they run; the caller closes it.
+        conditions: how they run.
         retries: further attempts of a trial that fails or loses its worker.
         on_progress: called at every tick.
-        options: of the jobs: `keep`, `device`, `threads`.
     """
 
     def __init__(
@@ -80,19 +80,19 @@ class Driver:
         store: Store,
         trials: dict[str, Trial],
         engine: Engine,
+        conditions: Conditions,
         *,
         retries: int = RETRIES,
         on_progress: Callable[[Progress], None] | None = None,
-        **options: Any,
     ):
         self._store, self._trials, self._engine = store, trials, engine
-        self._retries, self._on_progress, self._options = retries, on_progress, options
+        self._conditions, self._retries, self._on_progress = conditions, retries, on_progress
         status = store.statuses()
         queue = deque(identity for identity, value in status.items() if value == PENDING)
         self._state = _State(status, queue)
 
-    def run(self) -> Counter[str]:
-        """Run until nothing is pending; the number of trials of each status.
+    def run(self) -> None:
+        """Run until nothing is pending.
 
         Raises:
             PausedError: for a full disk, or workers that can run no trial.
@@ -108,7 +108,6 @@ class Driver:
             self._report()
             if stop.is_set():
                 raise KeyboardInterrupt
-        return Counter(state.status.values())
 
     def _submit(self) -> None:
         state = self._state
@@ -121,7 +120,7 @@ class Driver:
                 out=self._store.layout.root.resolve(),
                 code=code_version(),
                 attempt=state.failures[identity] + 1,
-                **self._options,
+                **self._conditions.model_dump(),
             )
             state.running[self._engine.submit(run_job, job.model_dump_json())] = identity
 

@@ -1,26 +1,28 @@
 """Start or resume a sweep: one writer, one specification, and everything known taken in first."""
 
-import json
-import shutil
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
-from ...errors import ArtefactError, InputError
+from ...errors import InputError
 from ...execution.engines import Engine, check_engine, make_engine
-from ...storage.files import atomic_write, write_bytes, writing
-from ...version import code_version
-from ..describe.plan import Planned, as_stored, check_trials, named_files, plan_trials, versions
+from ...storage.files import writing
+from ..describe.plan import Planned, as_stored, plan_trials, versions
 from ..describe.specification import Specification, load_specification
 from ..store.database import Store, read_facts, read_rows, set_aside
-from ..store.layout import Layout, settle
-from ..store.outcome import TrialResult, read_result
-from ..store.rows import DONE, PENDING, DamagedError
+from ..store.known_results import index_files, renew, take_over
+from ..store.layout import Layout
+from ..store.outcome import Conditions
+from ..store.results import Results, load_results
+from ..store.rows import PENDING, DamagedError
+from ..store.sweep_facts import facts_of, refuse_other
 from ..store.table import read_csv
 from .calibration import Estimate, estimate
+from .check_trials import check_trials
 from .driver import RETRIES, Driver, Progress
+
+#: What trials need; importing torch takes seconds.
+PRELOADED = ("sads.specs.rotations", "sads.distances", "sads.learning")
 
 
 def run_sweep(
@@ -35,7 +37,7 @@ def run_sweep(
     retry_failed: bool = False,
     seed_from: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-) -> Counter[str]:
+) -> Results:
     """Run the trials of a sweep that have no result yet.
 
     Args:
@@ -51,11 +53,22 @@ def run_sweep(
         on_progress: called with the progress a few times a second.
 
     Returns:
-        the number of trials of each status: `done`, `failed`, `quarantined`.
+        what the sweep has found; its `statuses` say how many trials are `done`, `failed` or
+        `quarantined`.
 
     Raises:
         SadsError: for bad input, a directory in use, another sweep there, or a full disk.
         KeyboardInterrupt: after Ctrl-C; everything finished is recorded.
+
+    >>> import sads, tempfile
+    >>> grid = {"networks": ["mlp"], "shape": "1x4x4", "data": ["rank-one:dct:3"]}
+    >>> sweep = sads.Specification.model_validate(
+    ...     {"protocol": "smoke", "seeds": [0], "grid": [grid]}
+    ... )
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     results = sads.run_sweep(sweep, directory, workers=1)
+    >>> results.statuses
+    Counter({'done': 1})
     """
     if isinstance(engine, str):
         check_engine(engine, workers)
@@ -74,27 +87,20 @@ def run_sweep(
     with writing(layout.root), closing(_opened(layout, asked, plan)) as store:
         index_files(store)
         take_over(store, plan, imported)
-        _give_files(layout, imported)
         plan = renew(store, plan)
         if retry_failed:
             store.forgive()
-        if PENDING not in store.statuses().values():
-            return Counter(store.statuses().values())
-        with _running(engine, workers, device, layout.log) as place:
-            trials = {p.id: p.trial for p in plan}
-            options = {"keep": asked.keep, "device": device, "threads": threads}
-            driver = Driver(
-                store, trials, place, retries=retries, on_progress=on_progress, **options
-            )
-            return driver.run()
-
-
-def _give_files(layout: Layout, imported: list[TrialResult]) -> None:
-    """Keep results from a table as files too, so that the database can be made again from them."""
-    layout.results.mkdir(exist_ok=True)
-    for result in imported:
-        if not layout.result(result.id).exists():
-            atomic_write(layout.result(result.id), write_bytes(result.sealed()))
+        if PENDING in store.statuses().values():
+            with _running(engine, workers, device, layout.log) as place:
+                Driver(
+                    store,
+                    {planned.id: planned.trial for planned in plan},
+                    place,
+                    Conditions(device=device, threads=threads, keep=asked.keep),
+                    retries=retries,
+                    on_progress=on_progress,
+                ).run()
+    return load_results(layout.root)
 
 
 def dry_run(
@@ -133,7 +139,7 @@ def _running(
     if isinstance(engine, Engine):
         yield engine
         return
-    place = make_engine(engine, workers=workers, device=device, log=log)
+    place = make_engine(engine, workers=workers, device=device, log=log, preload=PRELOADED)
     try:
         yield place
     finally:
@@ -148,7 +154,7 @@ def _checked(layout: Layout, asked: Specification, plan: list[Planned]) -> list[
         known = None  # made again once this process has the directory for itself
     if known is None:
         return check_trials(plan)
-    _refuse_other(layout, known, _facts(asked, as_stored(plan, known["trials"])))
+    refuse_other(layout, known, facts_of(asked, as_stored(plan, known["trials"])))
     return plan
 
 
@@ -161,108 +167,11 @@ def _opened(layout: Layout, asked: Specification, plan: list[Planned]) -> Store:
         store, plan = Store(layout), check_trials(as_stored(plan, files))
     try:
         if store.new:
-            store.create(plan, _facts(asked, plan))
+            store.create(plan, facts_of(asked, plan))
         # Another driver may have come and gone before we had the lock.
         known = read_facts(layout) or {"trials": ()}
-        _refuse_other(layout, known, _facts(asked, as_stored(plan, known["trials"])))
+        refuse_other(layout, known, facts_of(asked, as_stored(plan, known["trials"])))
     except BaseException:
         store.close()
         raise
     return store
-
-
-def _refuse_other(layout: Layout, known: dict[str, Any], asked: dict[str, Any]) -> None:
-    if known["trials"] != asked["trials"]:
-        raise ArtefactError(
-            f"{layout.root} holds another sweep ({'; '.join(_differences(known, asked))}): choose "
-            f"another --out; to take over what is known, sads results {layout.root} --csv "
-            "known.csv and then --from known.csv"
-        )
-
-
-def _facts(asked: Specification, plan: list[Planned]) -> dict[str, Any]:
-    return {
-        "specification": asked.model_dump(mode="json"),
-        "files": named_files(plan),
-        "code": code_version(),
-        "trials": sorted(p.id for p in plan),
-    }
-
-
-def _differences(known: dict[str, Any], asked: dict[str, Any]) -> list[str]:
-    """What differs, as `key was X, now Y`."""
-    old, new = _flat(known["specification"]), _flat(asked["specification"])
-    found = [
-        f"{key} was {_short(old.get(key))}, now {_short(new.get(key))}"
-        for key in dict.fromkeys([*old, *new])
-        if old.get(key) != new.get(key)
-    ]
-    changed = [p for p, d in asked["files"].items() if known["files"].get(p, d) != d]
-    found += [f"the content of {path} has changed" for path in changed]
-    return found[:4] or ["its trials were identified differently"]
-
-
-def _flat(value: Any, name: str = "") -> dict[str, Any]:
-    """Nested tables as one, with names like `grid 1 networks`."""
-    if isinstance(value, dict):
-        items = value.items()
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        items = ((str(i), part) for i, part in enumerate(value, start=1))
-    else:
-        return {name: value}
-    return {k: v for key, part in items for k, v in _flat(part, f"{name} {key}".strip()).items()}
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:56]} ..."
-
-
-def take_over(store: Store, plan: list[Planned], results: Iterable[TrialResult]) -> None:
-    """Record results from elsewhere, of the newest version of the draws that there is for each."""
-    known = {result.id: result for result in results}
-    stored = as_stored(plan, store.statuses())
-    pairs = [
-        (old.id, found)
-        for old, planned in zip(stored, plan, strict=True)
-        if (found := next((own for own in versions(planned) if own.id in known), None))
-    ]
-    if others := {old: found for old, found in pairs if old != found.id}:
-        store.rename(others)
-    store.record([known[found.id] for _, found in pairs])
-
-
-def renew(store: Store, plan: list[Planned]) -> list[Planned]:
-    """The trials of a store, after those of older draws that have no result were begun anew."""
-    status = store.statuses()
-    pairs = list(zip(as_stored(plan, status), plan, strict=True))
-    older = {old.id: new for old, new in pairs if old.id != new.id and status[old.id] != DONE}
-    if older:
-        store.rename(older)
-        for identity in older:
-            shutil.rmtree(store.layout.work(identity), ignore_errors=True)
-    return [old if status[old.id] == DONE else new for old, new in pairs]
-
-
-def index_files(store: Store) -> None:
-    """Record results that workers wrote and no driver lived to see, and clear up behind them."""
-    layout, status = store.layout, store.statuses()
-    found = []
-    for path in sorted(layout.results.glob("*.json")):
-        if status.get(path.stem, DONE) == DONE:
-            continue
-        try:
-            result = read_result(path)
-        except ArtefactError:
-            path.unlink()  # damaged by something else than us: the trial is run again
-            continue
-        if result.artefact and not layout.artefact(result.artefact).is_file():
-            path.unlink()  # a power cut took its artefact
-            continue
-        found.append(result)
-    settle(layout)
-    store.record(found)
-    done = {i for i, s in status.items() if s == DONE} | {result.id for result in found}
-    for work in (layout.root / "work").glob("*"):
-        if work.name in done:
-            shutil.rmtree(work, ignore_errors=True)

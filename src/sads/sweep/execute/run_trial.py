@@ -1,265 +1,157 @@
-"""One trial from its JSON to its result: train, sample, measure against held-out data, publish.
+"""What a trial does: train, sample, measure against held-out data and against the optimum.
 
-A worker may be killed at any moment. Training and sampling go on from their last checkpoints, bit
-for bit, and everything is written inside the trial's own directory first, whose lock the worker
-holds; a result appears under its final name when it is whole. A second worker on the same trial
-(the first may have outlived its driver) waits for the lock and finds the result.
+Training and sampling go on from their last checkpoints in the trial's own directory, bit for bit.
 """
 
-import errno
 import hashlib
-import os
 import shutil
-import socket
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import save
-from threadpoolctl import threadpool_limits
 
-from ...draws import DRAWS
-from ...errors import ArtefactError, InputError, SadsError, brief
-from ...storage.files import BusyError, atomic_write, write_bytes, writing
+from ...errors import ArtefactError
 from ...storage.sealed import expect, read_sealed, sensible, write_sealed
-from ...version import code_version
 from ..describe.trial import Trial
 from ..store.layout import Layout, publish
-from ..store.outcome import (
-    Failure,
-    Job,
-    Kind,
-    Metrics,
-    Outcome,
-    Provenance,
-    Timings,
-    TrialResult,
-    read_result,
-)
-from .trial_data import dataset
+from ..store.outcome import Metrics, Moment, Timings
+from .trial_data import dataset, family_of
+from .trial_risk import KeptMoments, risk_numbers
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ...data import Dataset
     from ...diffusion import Trained
+    from ...networks import ScoreFamily
 
 CHECKPOINT_SECONDS = 60.0
 KEPT_SAMPLES = 256  # in the artefact: enough to look at
-WAIT_SECONDS = 0.5  # between looks at the lock of another worker
-SAMPLES = "samples.safetensors"
+TRAINING, SAMPLES, MOMENTS = "training", "samples.safetensors", "moments.json"
 SAMPLES_FORMAT = "sads.samples/1"
 
 
-class SetupError(SadsError):
-    """A worker that could not run any trial of the sweep."""
+@dataclass(frozen=True)
+class Measured:
+    """What a trial has come to; `artefact` is the digest of the file that keeps the rest."""
+
+    metrics: Metrics
+    moments: tuple[Moment, ...]
+    timings: Timings
+    artefact: str
 
 
-def run_job(text: str) -> str:
-    """The outcome of a job, both as JSON; never raises."""
-    job = Job.model_validate_json(text)
-    try:
-        outcome = Outcome(result=_run(job))
-    except Exception as error:
-        outcome = Outcome(failure=Failure(id=job.id, kind=_kind(error), error=_say(error)))
-    return outcome.model_dump_json()
+def start_again(work: Path) -> None:
+    """Forget what has been computed of a trial."""
+    shutil.rmtree(work / TRAINING, ignore_errors=True)
+    for name in (SAMPLES, MOMENTS):
+        (work / name).unlink(missing_ok=True)
 
 
-def _kind(error: Exception) -> Kind:
-    if disk_is_full(error):
-        return "disk"
-    if isinstance(error, SetupError):
-        return "setup"
-    return "final" if isinstance(error, SadsError) else "passing"
+def run_trial(
+    trial: Trial, work: Path, layout: Layout, *, device: str, keep_network: bool
+) -> Measured:
+    """Compute a trial, from wherever it has got to.
 
-
-def _say(error: Exception) -> str:
-    return " ".join(str(error).split()) if isinstance(error, SadsError) else brief(error)
-
-
-def disk_is_full(error: BaseException | None) -> bool:
-    """Whether an error comes from a file that could not grow."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return True
-        error = error.__cause__
-    return False
-
-
-def _run(job: Job) -> TrialResult:
-    layout = Layout(job.out)
-    trial = _checked(job, layout)
-    work = layout.work(job.id)
-    with _held(work):
-        with suppress(ArtefactError):  # none yet, or a damaged one, which is replaced
-            return read_result(layout.result(job.id))
-        _begin(job, work)
-        with limited_threads(job.threads):
-            result = _computed(job, trial, work)
-        publish(result.sealed(), work, layout.result(job.id))
-        return result
-
-
-def _begin(job: Job, work: Path) -> None:
-    """Go on from checkpoints only if the same code made them, in the same way."""
-    stamp, own = work / "made-by.txt", f"{job.code}, {job.device}, {job.threads} threads".encode()
-    if stamp.is_file() and stamp.read_bytes() == own:
-        return
-    _start_again(work)
-    atomic_write(stamp, write_bytes(own))
-
-
-def _start_again(work: Path) -> None:
-    shutil.rmtree(work / "training", ignore_errors=True)
-    (work / SAMPLES).unlink(missing_ok=True)
-
-
-@contextmanager
-def limited_threads(count: int) -> Iterator[None]:
-    """The same number of threads on every machine: the bits depend on it."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        with threadpool_limits(count, user_api="blas"):
-            yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _computed(job: Job, trial: Trial, work: Path) -> TrialResult:
-    try:
-        return _compute(job, trial, work)
-    except ArtefactError as error:
-        if disk_is_full(error) or not (work / "training").exists():
-            raise
-        _start_again(work)  # the checkpoint is damaged
-        return _compute(job, trial, work)
-
-
-def _checked(job: Job, layout: Layout) -> Trial:
-    """The trial with paths that hold here; this worker must see what the driver saw."""
-    host = socket.gethostname()
-    if job.code != code_version():
-        raise SetupError(
-            f"{host} runs version {code_version()} of the code, the sweep {job.code}: install the "
-            "same version there"
-        )
-    if job.trial.draws != DRAWS:
-        raise SetupError(
-            f"{host} draws with version {DRAWS}, the trial {job.trial} with {job.trial.draws}: "
-            "start a new sweep"
-        )
-    if not layout.database.is_file():
-        raise SetupError(
-            f"{host} does not see {job.out}: a sweep on several machines needs a directory that "
-            "all of them share"
-        )
-    if job.device != "cpu":
-        _check_device(job.device, host)
-    trial = job.trial.seen_from(job.root)
-    if trial.identity() != job.id:
-        raise SetupError(
-            f"a file of the trial {job.trial} has changed since the sweep began: put it back, or "
-            "start a new sweep"
-        )
-    return trial
-
-
-def _check_device(device: str, host: str) -> None:
-    from ...devices import usable_device
-
-    try:
-        usable_device(device)
-    except InputError as error:
-        raise SetupError(f"{host}: {error}") from error
-
-
-@contextmanager
-def _held(work: Path) -> Iterator[None]:
-    """The lock of a trial's directory, waiting for whoever has it."""
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(writing(work))
-                break
-            except BusyError:
-                time.sleep(WAIT_SECONDS)
-        yield
-
-
-def _compute(job: Job, trial: Trial, work: Path) -> TrialResult:
-    from ... import api
-    from ...data import Dataset
-
-    shape = api.network(trial.network, shape=trial.shape).shape
-    trained = _train(trial, shape, work / "training", job.device)
-    samples, sample_seconds = _sample(trial, shape, work, job.device)
+    Args:
+        trial: with paths that hold here.
+        work: its own directory.
+        layout: of the sweep, where the artefact goes.
+        device: where to compute.
+        keep_network: whether the artefact has the trained parameters.
+    """
+    family = family_of(trial)
+    data = dataset(trial, family.shape, "train", trial.protocol.train)
+    trained, moments, at_moments = _train(trial, family, data, work, device)
     started = time.perf_counter()
-    held_out = dataset(trial, shape, "held-out", trial.protocol.samples)
-    found = api.distance(
-        Dataset(samples, "samples"),
-        held_out,
-        projections=trial.protocol.projections,
-        seed=trial.seed,
-    )
+    risk = risk_numbers(trained, data.law, trial.seed)
+    risk_seconds = at_moments + time.perf_counter() - started
+    samples, sample_seconds = _sample(trial, trained, work, device)
+    started = time.perf_counter()
+    distances = _distances(trial, samples)
     timings = Timings(
         train_seconds=trained.seconds,
         sample_seconds=sample_seconds,
         distance_seconds=time.perf_counter() - started,
+        risk_seconds=risk_seconds,
     )
-    return TrialResult(
-        id=job.id,
-        trial=job.trial,
-        metrics=Metrics.model_validate(found | {"loss": _last_tenth(trained.losses.numpy())}),
-        timings=timings,
-        provenance=_provenance(job),
-        code=code_version(),
-        artefact=_publish_artefact(job, work, trained, samples),
-        attempt=job.attempt,
-    )
+    losses = trained.losses.numpy()
+    loss = float(losses[-max(1, len(losses) // 10) :].mean())
+    metrics = Metrics.model_validate(distances | risk.model_dump() | {"loss": loss})
+    tensors = {"losses": losses, "samples": samples[:KEPT_SAMPLES]}
+    if keep_network:
+        state = trained.network.state_dict()
+        tensors |= {f"network.{name}": _as_numpy(value) for name, value in state.items()}
+    return Measured(metrics, moments, timings, _published(tensors, work, layout))
 
 
-def _last_tenth(losses: Float[np.ndarray, " steps"]) -> float:
-    return float(losses[-max(1, len(losses) // 10) :].mean())
-
-
-def _train(trial: Trial, shape: tuple[int, ...], out: Path, device: str) -> "Trained":
-    from ... import api
+def _train(
+    trial: Trial, family: "ScoreFamily", data: "Dataset", work: Path, device: str
+) -> "tuple[Trained, tuple[Moment, ...], float]":
+    """The trained network, the risk at each moment on the way, and the seconds that took."""
+    from ...diffusion import settings_for, train
+    from ...specs.rotations import rotation_for
 
     protocol = trial.protocol
-    return api.train(
-        trial.network,
-        dataset(trial, shape, "train", protocol.train),
-        shape=trial.shape,
-        rotation=trial.rotation,
-        geometry=trial.geometry,
-        rank=trial.rank,
-        out=out,
-        device=device,
+    settings = settings_for(
+        family,
         iterations=protocol.iterations,
         batch_size=protocol.batch_size,
         learning_rate=protocol.learning_rate,
         weight_decay=protocol.weight_decay,
         seed=trial.seed,
     )
+    rotation = rotation_for(
+        family, data, trial.rotation, geometry=trial.geometry, rank=trial.rank, seed=trial.seed
+    )
+
+    def trained_until(step: int) -> "Trained":
+        until = settings.model_copy(update={"iterations": step})
+        place = work / TRAINING
+        return train(family, data.samples, until, rotation=rotation, out=place, device=device)
+
+    kept, seconds = KeptMoments(work / MOMENTS), 0.0
+    for step in protocol.moments:
+        if step not in kept:
+            network = trained_until(step)
+            started = time.perf_counter()
+            kept.add(step, risk_numbers(network, data.law, trial.seed))
+            seconds += time.perf_counter() - started
+    return trained_until(settings.iterations), kept.all, seconds
+
+
+def _distances(trial: Trial, samples: Float[np.ndarray, "N ..."]) -> dict[str, float | int | None]:
+    """Distances to held-out data; without samples there are none."""
+    from ...distances import Distance, measure_distance
+
+    if not len(samples):
+        return dict.fromkeys(field.name for field in fields(Distance))
+    held_out = dataset(trial, samples.shape[1:], "held-out", trial.protocol.samples)
+    return measure_distance(
+        samples,
+        held_out.samples,
+        y_direction=held_out.direction,
+        projections=trial.protocol.projections,
+        seed=trial.seed,
+    ).to_dict()
 
 
 def _sample(
-    trial: Trial, shape: tuple[int, ...], work: Path, device: str
+    trial: Trial, trained: "Trained", work: Path, device: str
 ) -> tuple[Float[np.ndarray, "N ..."], float]:
     """Samples of the trained network, and the seconds they took; known ones are not drawn again."""
-    from ... import api
+    from ...diffusion import samples_of
 
-    known, before = known_samples(work / SAMPLES, shape, trial.protocol.samples)
+    if not trial.protocol.samples:
+        return np.empty((0, *trained.family.shape), np.float32), 0.0
+    known, before = known_samples(work / SAMPLES, trained.family.shape, trial.protocol.samples)
     parts = [] if known is None else [known]
-    chunks = api.sample(
-        work / "training",
+    chunks = samples_of(
+        trained,
         trial.protocol.samples,
         steps=trial.protocol.steps,
         seed=trial.seed,
@@ -293,15 +185,11 @@ def known_samples(
     return samples, seconds
 
 
-def _publish_artefact(job: Job, work: Path, trained: "Trained", samples: np.ndarray) -> str:
+def _published(tensors: dict[str, np.ndarray], work: Path, layout: Layout) -> str:
     """Losses, the first samples and, if wanted, the parameters, in a file named by its content."""
-    tensors = {"losses": trained.losses.numpy(), "samples": samples[:KEPT_SAMPLES]}
-    if job.keep == "network":
-        state = trained.network.state_dict()
-        tensors |= {f"network.{name}": _as_numpy(value) for name, value in state.items()}
     content = save({name: np.ascontiguousarray(value) for name, value in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
-    publish(content, work, Layout(job.out).artefact(digest))
+    publish(content, work, layout.artefact(digest))
     return digest
 
 
@@ -311,15 +199,3 @@ def _as_numpy(value: "Tensor") -> np.ndarray:
         return value.numpy()
     except TypeError:
         return value.float().numpy()
-
-
-def _provenance(job: Job) -> Provenance:
-    from ...geometry.plan import software_versions
-
-    return Provenance(
-        host=f"{socket.gethostname()}:{os.getpid()}",
-        device=job.device,
-        threads=job.threads,
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=software_versions(),
-    )

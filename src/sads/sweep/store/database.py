@@ -17,8 +17,9 @@ from typing import Any
 from ...errors import ArtefactError
 from ...storage.sealed import SEAL, expect
 from ..describe.plan import Planned
+from ..describe.trial import Trial
 from .layout import Layout
-from .outcome import TrialResult
+from .outcome import RiskNumbers, TrialResult
 from .rows import (
     DONE,
     FAILED,
@@ -33,7 +34,12 @@ from .rows import (
     verified,
 )
 
-VERSION = 2  # the first had no checksums
+VERSION = 3
+# Columns that a version has and the one before it had not.
+_ADDED = {
+    2: {SEAL: "TEXT"},
+    3: dict.fromkeys([*RiskNumbers.model_fields, "risk_seconds"], "REAL") | {"moments": "TEXT"},
+}
 _SCHEMA = f"""
 CREATE TABLE sweep (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE trials (
@@ -45,6 +51,7 @@ CREATE TABLE trials (
     attempts INTEGER NOT NULL DEFAULT 0,
     error TEXT,
     {", ".join(f"{name} REAL" for name in NUMBERS)},
+    moments TEXT,
     code TEXT,
     artefact TEXT,
     provenance TEXT,
@@ -52,7 +59,6 @@ CREATE TABLE trials (
 ) WITHOUT ROWID;
 PRAGMA user_version = {VERSION};
 """
-_MIGRATION = f"ALTER TABLE trials ADD COLUMN {SEAL} TEXT;\nPRAGMA user_version = {VERSION};\n"
 
 
 class Store:
@@ -69,7 +75,7 @@ class Store:
                 if known:
                     verified(self._connection, known)
                 if 0 < known < VERSION:
-                    self._migrate()
+                    self._migrate(known)
             except BaseException:
                 self._connection.close()
                 raise
@@ -97,24 +103,26 @@ class Store:
             seal_facts(run)
             seal_rows(run)
 
-    def _migrate(self) -> None:
-        """Bring a database of the first version to this one."""
+    def _migrate(self, known: int) -> None:
+        """Bring a database of an older version to this one."""
         with self._transaction() as run:
-            for statement in _MIGRATION.split(";\n"):
-                run.execute(statement)
+            for version in range(known + 1, VERSION + 1):
+                for name, kind in _ADDED[version].items():
+                    run.execute(f"ALTER TABLE trials ADD COLUMN {name} {kind}")
+            run.execute(f"PRAGMA user_version = {VERSION}")
             seal_facts(run)
             seal_rows(run)
 
     def statuses(self) -> dict[str, str]:
         """The status of every trial, in the order in which they are run."""
         with translated(self.layout.database):
-            found = self._connection.execute("SELECT id, status FROM trials ORDER BY number")
-            return dict(found.fetchall())
+            statuses = self._connection.execute("SELECT id, status FROM trials ORDER BY number")
+            return dict(statuses.fetchall())
 
     def record(self, results: Iterable[TrialResult]) -> None:
         """Record results; one that is known already stays as it is."""
         rows = [_values(result) for result in results]
-        columns = (*NUMBERS, "code", "artefact", "provenance", "attempts")
+        columns = (*NUMBERS, "moments", "code", "artefact", "provenance", "attempts")
         update = (
             f"UPDATE trials SET status = '{DONE}', error = NULL, "
             f"{', '.join(f'{c} = :{c}' for c in columns)} WHERE id = :id AND status != '{DONE}'"
@@ -178,6 +186,7 @@ def _values(result: TrialResult) -> dict[str, Any]:
         | result.timings.model_dump()
         | {
             "id": result.id,
+            "moments": json.dumps([moment.model_dump() for moment in result.moments]),
             "code": result.code,
             "artefact": result.artefact,
             "provenance": result.provenance.model_dump_json(),
@@ -230,18 +239,25 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """Flat but for the protocol: id, status, metrics, the trial's fields, place, the rest."""
-    trial, place = json.loads(row.pop("trial")), json.loads(row.pop("place") or "null")
-    trial.setdefault("draws", 1)  # older than the field
-    provenance = json.loads(row.pop("provenance") or "{}")
-    band = {f"band_{key}": (place or {}).get(key) for key in ("first", "last")}
-    about = {key: (place or {}).get(key) for key in ("eigenvalue", "certified", "window")}
-    source = {"spectrum": (place or {}).get("geometry")}
-    own = {name: provenance.get(name) for name in PROVENANCE}
-    if row["projections"] is not None:
-        row["projections"] = int(row["projections"])
-    head = {key: row.pop(key) for key in ("id", "status", "sw2", "msw2")}
-    row.pop("number")
-    return head | trial | source | band | about | row | own
+    # Through the model, so that older rows have the fields that came later.
+    trial = Trial.model_validate_json(row["trial"]).model_dump(mode="json")
+    place, provenance = json.loads(row["place"] or "{}"), json.loads(row["provenance"] or "{}")
+    numbers = {name: row.get(name) for name in NUMBERS}
+    if numbers["projections"] is not None:
+        numbers["projections"] = int(numbers["projections"])
+    return (
+        {name: row[name] for name in ("id", "status")}
+        | {name: numbers.pop(name) for name in ("sw2", "msw2")}
+        | trial
+        | {"spectrum": place.get("geometry")}
+        | {f"band_{name}": place.get(name) for name in ("first", "last")}
+        | {name: place.get(name) for name in ("eigenvalue", "certified", "window")}
+        | {name: row[name] for name in ("attempts", "error")}
+        | numbers
+        | {"moments": json.loads(row.get("moments") or "[]")}
+        | {name: row[name] for name in ("code", "artefact")}
+        | {name: provenance.get(name) for name in PROVENANCE}
+    )
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -250,15 +266,15 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> int:
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if not 0 <= found <= VERSION:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if not 0 <= version <= VERSION:
         raise ArtefactError(
-            f"{path} was written by a newer version of sads (format {found}, this one reads "
-            f"{VERSION}): upgrade sads, or choose another --out"
+            f"{path} was written by a newer version of sads (format {version}, this one reads "
+            f"{VERSION}): upgrade sads, or choose another directory"
         )
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    expect(bool(found) == bool(tables), "tables and a version, or neither")
-    return found
+    expect(bool(version) == bool(tables), "tables and a version, or neither")
+    return version
 
 
 def set_aside(layout: Layout) -> None:

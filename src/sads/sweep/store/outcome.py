@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from ...errors import ArtefactError
 from ...storage.files import reason
@@ -15,15 +15,28 @@ from ...storage.sealed import expect, seal_json, sensible, unseal_json
 from ..describe.trial import Trial
 
 Kind = Literal["final", "passing", "disk", "setup"]
-Distance = Annotated[float, Field(ge=0)]
-Seconds = Annotated[float, Field(ge=0)]
+Size = Annotated[float, Field(ge=0)]
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class _Message(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """What workers and drivers say to each other."""
 
 
-class Job(_Message):
+class Conditions(_Message, frozen=True):
+    """How the trials of a sweep are run.
+
+    Attributes:
+        device: where to compute.
+        threads: torch threads.
+        keep: `network` keeps the trained parameters, `samples` only losses and some samples.
+    """
+
+    device: str = "cpu"
+    threads: int = 1
+    keep: Literal["network", "samples"] = "network"
+
+
+class Job(Conditions, frozen=True):
     """One trial for a worker.
 
     Attributes:
@@ -32,9 +45,6 @@ class Job(_Message):
         root: directory that its paths are seen from.
         out: directory of the sweep.
         code: version that the driver runs; a worker with another one refuses.
-        device: where to compute.
-        threads: torch threads.
-        keep: `network` keeps the trained parameters, `samples` only losses and some samples.
         attempt: 1 for the first.
     """
 
@@ -43,42 +53,73 @@ class Job(_Message):
     root: Path
     out: Path
     code: str
-    device: str = "cpu"
-    threads: int = 1
-    keep: Literal["network", "samples"] = "network"
     attempt: int = 1
 
 
-class Metrics(_Message):
-    """What was measured against held-out data; see `sads.api.distance`.
+class RiskNumbers(_Message, frozen=True):
+    """The exact risk of a network, where the law of its data is known; see `sads.learning.risk`.
 
-    `loss` is the mean over the last tenth of the training. `w2_direction` is for rank-one data.
+    `along` and `off` are None where the data spans the whole space. Errors are standard errors.
     """
 
-    sw2: Distance
-    standard_error: Distance | None
-    msw2: Distance
-    msw2_optimised: Distance
-    msw2_null: Distance
-    p_value: float = Field(ge=0, le=1)
-    projections: int = Field(ge=1)
-    w2_direction: Distance | None
-    loss: float = Field(ge=0)
+    risk: Size | None = None
+    risk_error: Size | None = None
+    risk_along: Size | None = None
+    risk_along_error: Size | None = None
+    risk_off: Size | None = None
+    risk_off_error: Size | None = None
+    nats: Size | None = None
+    nats_error: Size | None = None
 
 
-class Timings(_Message):
-    """Seconds spent on each part, over all attempts that the result builds on."""
+class Moment(RiskNumbers, frozen=True):
+    """The risk after some steps of training."""
 
-    train_seconds: Seconds
-    sample_seconds: Seconds
-    distance_seconds: Seconds
+    step: int = Field(ge=1)
+
+
+class Metrics(RiskNumbers, frozen=True):
+    """What was measured: distances to held-out data (`sads.distances.Distance`) and exact risk.
+
+    Without samples there are no distances. `loss` is the mean over the last tenth of the training.
+    `w2_direction` is for rank-one data.
+    """
+
+    sw2: Size | None
+    standard_error: Size | None
+    msw2: Size | None
+    msw2_optimised: Size | None
+    msw2_null: Size | None
+    p_value: float | None = Field(ge=0, le=1)
+    projections: int | None = Field(ge=1)
+    w2_direction: Size | None
+    loss: Size
+
+    @model_validator(mode="after")
+    def _distances_are_whole(self) -> "Metrics":
+        sizes = (self.sw2, self.msw2, self.msw2_optimised, self.msw2_null, self.p_value)
+        if len({value is None for value in (*sizes, self.projections)}) > 1:
+            raise ValueError("some distances are missing: there are all of them or none")
+        return self
+
+
+class Timings(_Message, frozen=True):
+    """Seconds spent on each part, over all attempts that the result builds on.
+
+    The risk is timed in the last attempt alone; results from before it was measured have no time.
+    """
+
+    train_seconds: Size
+    sample_seconds: Size
+    distance_seconds: Size
+    risk_seconds: Size | None = None
 
     @property
     def seconds(self) -> float:
-        return self.train_seconds + self.sample_seconds + self.distance_seconds
+        return sum(getattr(self, name) or 0.0 for name in type(self).model_fields)
 
 
-class Provenance(_Message):
+class Provenance(_Message, frozen=True):
     """Where and by what a result was computed."""
 
     host: str
@@ -94,12 +135,18 @@ class Provenance(_Message):
         return finished
 
 
-class TrialResult(_Message):
-    """What came of a trial; `artefact` is the digest that names its safetensors file, if kept."""
+class TrialResult(_Message, frozen=True):
+    """What came of a trial.
+
+    Attributes:
+        moments: the risk at each of the moments that its protocol names.
+        artefact: the digest that names its safetensors file, if that was kept.
+    """
 
     id: str
     trial: Trial
     metrics: Metrics
+    moments: tuple[Moment, ...] = ()
     timings: Timings
     provenance: Provenance
     code: str
@@ -128,7 +175,7 @@ def read_result(path: Path) -> TrialResult:
     return result
 
 
-class Failure(_Message):
+class Failure(_Message, frozen=True):
     """What kept a trial from a result.
 
     Attributes:
@@ -142,8 +189,8 @@ class Failure(_Message):
     error: str
 
 
-class Outcome(_Message):
-    """One of both."""
+class Outcome(_Message, frozen=True):
+    """What a worker answers: a result, or what kept the trial from one."""
 
     result: TrialResult | None = None
     failure: Failure | None = None

@@ -6,25 +6,28 @@ trials. So a value that changed, a row that is lost or a table that is damaged i
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
 
 from ...errors import ArtefactError
 from ...storage.files import reason
 from ...storage.sealed import SEAL, expect, json_digest, parse_json
 from ..describe.position import Place
 from ..describe.trial import Trial
-from .outcome import Metrics, Provenance, Timings
+from .outcome import Metrics, Moment, Provenance, RiskNumbers, Timings
 
 DONE, PENDING, FAILED, QUARANTINED = "done", "pending", "failed", "quarantined"
 STATUSES = (DONE, PENDING, FAILED, QUARANTINED)
-METRICS = tuple(Metrics.model_fields)
+METRICS = tuple(sorted(Metrics.model_fields, key=lambda name: name in RiskNumbers.model_fields))
 TIMINGS = tuple(Timings.model_fields)
 PROVENANCE = tuple(Provenance.model_fields)
 NUMBERS = (*METRICS, *TIMINGS)
 
+_MOMENTS = TypeAdapter(tuple[Moment, ...])
 # What SQLite may say of a database that is whole.
 _PASSING = ("BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM", "PROTOCOL")
 
@@ -81,9 +84,25 @@ def _check_row(row: dict[str, Any]) -> None:
     if row["place"] is not None:
         Place.model_validate(parse_json(row["place"]))
     if row["status"] == DONE:
-        Metrics.model_validate({name: row[name] for name in METRICS})
-        Timings.model_validate({name: row[name] for name in TIMINGS})
+        Metrics.model_validate(known_fields(Metrics, row))
+        Timings.model_validate(known_fields(Timings, row))
         Provenance.model_validate(parse_json(row["provenance"]))
+        _MOMENTS.validate_python(parse_json(row.get("moments") or "[]"))
+
+
+def known_fields(model: type[BaseModel], row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a model that a row has; an older row is without those that came later."""
+    required = required_fields(model)
+    return {
+        name: row.get(name)
+        for name in model.model_fields
+        if name in required or row.get(name) is not None
+    }
+
+
+def required_fields(model: type[BaseModel]) -> set[str]:
+    """The fields that a model always had, and so has every row."""
+    return {name for name, field in model.model_fields.items() if field.is_required()}
 
 
 def read_sealed_facts(connection: sqlite3.Connection, version: int) -> dict[str, Any]:
@@ -95,8 +114,8 @@ def read_sealed_facts(connection: sqlite3.Connection, version: int) -> dict[str,
 
 
 def _plain_facts(connection: sqlite3.Connection) -> dict[str, Any]:
-    found = connection.execute("SELECT key, value FROM sweep").fetchall()
-    return {key: parse_json(value) for key, value in found}
+    facts = connection.execute("SELECT key, value FROM sweep").fetchall()
+    return {key: parse_json(value) for key, value in facts}
 
 
 @contextmanager

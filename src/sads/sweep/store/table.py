@@ -18,31 +18,35 @@ from ...storage.files import atomic_write, regular_file, write_bytes
 from ...storage.sealed import SEAL, expect, json_digest, parse_json
 from ..describe.trial import Trial
 from .outcome import Metrics, Provenance, Timings, TrialResult
-from .rows import DONE, STATUSES
+from .rows import DONE, STATUSES, known_fields, required_fields
 
 PROTOCOL = "protocol_"
-TRIAL = {"id", "status", *Metrics.model_fields}
-NEEDED = TRIAL | {*Timings.model_fields, *Provenance.model_fields, "code", "attempts"}
+TRIAL = {"id", "status", *required_fields(Metrics)}
+NEEDED = TRIAL | {*required_fields(Timings), *Provenance.model_fields, "code", "attempts"}
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows of `read_rows`, one line for each trial."""
-    flat = [_sealed(_flat(row)) for row in rows]
+    cells = [_flat(row) for row in rows]
+    names = dict.fromkeys(name for line in cells for name in line)
+    lines = [_sealed({name: line.get(name) for name in names}) for line in cells]
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(flat[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, fieldnames=list(lines[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(flat)
+    writer.writerows(lines)
     atomic_write(path, write_bytes(text.getvalue().encode()))
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    """The protocol as columns of its own, and what has parts as JSON."""
+    cells: dict[str, Any] = {}
     for key, value in row.items():
-        if key == "protocol":
-            found |= {PROTOCOL + name: part for name, part in value.items()}
-        else:
-            found[key] = json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
-    return found
+        parts = {PROTOCOL + n: v for n, v in value.items()} if key == "protocol" else {key: value}
+        cells |= {
+            name: json.dumps(part, sort_keys=True) if isinstance(part, (dict, list)) else part
+            for name, part in parts.items()
+        }
+    return cells
 
 
 def _sealed(cells: dict[str, Any]) -> dict[str, Any]:
@@ -74,16 +78,16 @@ def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
         raise InputError(
             f"{path} is not a table of results: expected what sads results --csv wrote"
         )
-    found = []
+    results = []
     for number, row in enumerate(rows, start=1):
         try:
             _check(row)
             if row["status"] == DONE and row["id"] in trials:
-                found.append(_result(row, trials[row["id"]]))
+                results.append(_result(row, trials[row["id"]]))
         except (ValidationError, ValueError, TypeError, KeyError, RecursionError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{path}, row {number} cannot be read: {reason[:200]}") from error
-    return found
+    return results
 
 
 def _check(row: Mapping[str, str]) -> None:
@@ -101,16 +105,14 @@ def _result(row: Mapping[str, str], trial: Trial) -> TrialResult:
     given = {key: value for key, value in row.items() if value != ""}
     expect(row.keys() >= NEEDED, f"the columns {', '.join(sorted(NEEDED - row.keys()))}")
 
-    def part(model: Any) -> dict[str, Any]:
-        return {name: given.get(name) for name in model.model_fields}
-
     return TrialResult(
         id=given["id"],
         trial=trial,
-        metrics=Metrics.model_validate(part(Metrics)),
-        timings=Timings.model_validate(part(Timings)),
+        metrics=Metrics.model_validate(known_fields(Metrics, given)),
+        moments=parse_json(given.get("moments", "[]")),
+        timings=Timings.model_validate(known_fields(Timings, given)),
         provenance=Provenance.model_validate(
-            part(Provenance) | {"versions": parse_json(given["versions"])}
+            known_fields(Provenance, given) | {"versions": parse_json(given["versions"])}
         ),
         code=given["code"],
         artefact=None,  # the file stayed where it was made

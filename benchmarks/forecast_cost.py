@@ -1,0 +1,111 @@
+"""What a one-step forecast costs, and how it agrees with figure A: a bar for each.
+
+    python benchmarks/forecast_cost.py
+
+Written to `docs/results/forecast-benchmark.json`: Spearman's correlation of the drift along the
+eigenvectors of figure A with the share learned there after 10 steps; seconds for 32 networks of
+iddpm-16 at 1x8x8 and 1x16x16; and the time of a gradient with its product over that of a plain
+gradient of the same number of samples.
+"""
+
+import csv
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import sads
+from sads.data.laws import Normal
+from sads.directions.sets import Eigenvectors
+from sads.inspection.jacobian_products import moving_parameters
+from sads.learning import Optimum, Recipe, Scene
+from sads.learning.one_step import batch_gradient, first_move
+from sads.randomness import stream
+from sads.statistics.ranks import rank_correlation
+from sads.storage.files import atomic_write, write_bytes
+
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+NETWORK, NETWORKS, REPEATS = "iddpm-16", 32, 10
+
+
+def figure_a() -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of figure A, and the share learned after 10 steps, mean over its seeds."""
+    with (RESULTS / "figure-A.csv").open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["step"] == "10" and r["seed"]]
+    count = 1 + max(int(r["index"]) for r in rows)
+    own = [[r for r in rows if int(r["index"]) == i] for i in range(count)]
+    values = np.array([float(part[0]["eigenvalue"]) for part in own])
+    return values, np.array([np.mean([float(r["learned"]) for r in part]) for part in own])
+
+
+def agreement() -> dict[str, float]:
+    """The drift along the eigenvectors of figure A against what was learned there."""
+    eigenvalues, learned = figure_a()
+    spectrum = sads.estimate_geometry(NETWORK, shape="1x8x8", networks=8_192).spectrum()
+    same = float(np.abs(spectrum.eigenvalues / eigenvalues - 1).max())
+    directions = Eigenvectors((1, 8, 8), spectrum)
+    started = time.perf_counter()
+    told = sads.forecast(
+        NETWORK, "gaussian", shape="1x8x8", directions=directions, networks=NETWORKS,
+        method="one step",
+    )  # fmt: skip
+    seconds = time.perf_counter() - started
+    rho = rank_correlation(told.drift, learned)
+    return {"spearman": rho, "eigenvalues_differ_by": same, "seconds_1x8x8": seconds}
+
+
+def seconds_at(shape: str) -> float:
+    """Seconds of a forecast of so many networks along bands of frequency."""
+    started = time.perf_counter()
+    sads.forecast(NETWORK, "gaussian", shape=shape, networks=NETWORKS, method="one step")
+    return time.perf_counter() - started
+
+
+def pair_over_gradient(shape: tuple[int, ...]) -> float:
+    """Time of a gradient and a product over that of a gradient, of 64 samples each."""
+    family, law = sads.network(NETWORK, shape=shape), Normal.white(int(np.prod(shape)))
+    spectrum = sads.estimate_geometry(family, networks=256).spectrum()
+    directions = Eigenvectors(shape, spectrum)
+    scene = Scene(family, Optimum(law), law, directions, Recipe())
+    network, generator = scene.member(0).eval(), stream(0, "a benchmark")
+    batch, here = scene.batch(generator), scene.look(64, generator)
+    parameters = list(network.parameters())
+
+    def plain() -> None:
+        loss = (network(batch.x, batch.t) - torch.zeros_like(batch.x)).square().mean()
+        torch.autograd.grad(loss, parameters)
+
+    def pair() -> None:
+        moves = first_move(
+            batch_gradient(scene, network, batch), moving_parameters(network), scene.recipe
+        )
+        scene.moved(network, moves, here)
+
+    times = {}
+    for name, run in (("plain", plain), ("pair", pair)):
+        run()
+        taken = []
+        for _ in range(REPEATS):
+            started = time.perf_counter()
+            run()
+            taken.append(time.perf_counter() - started)
+        times[name] = float(np.median(taken))
+    return times["pair"] / times["plain"]
+
+
+def main() -> None:
+    content = {"network": NETWORK, "networks": NETWORKS, "threads": torch.get_num_threads()}
+    content |= agreement()
+    content["seconds_1x16x16"] = seconds_at("1x16x16")
+    content["pair_over_gradient"] = pair_over_gradient((1, 8, 8))
+    bars = {"spearman": 0.85, "seconds_1x8x8": 30, "seconds_1x16x16": 120, "pair_over_gradient": 3}
+    content = {k: round(v, 4) if isinstance(v, float) else v for k, v in content.items()}
+    text = json.dumps(content | {"bars": bars}, indent=1) + "\n"
+    atomic_write(RESULTS / "forecast-benchmark.json", write_bytes(text.encode()))
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

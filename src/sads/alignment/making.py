@@ -1,0 +1,149 @@
+"""Making rotations of data: orthogonal W that change how data lies in a geometry and lose nothing.
+
+With eigenvectors of G in U and of C in V as columns, both descending, and R the reversal
+(theorem 2),
+
+    W_min = U R V^T      takes the leading data directions to the smallest eigenvalues of G,
+    W_max = U V^T        takes them to the largest.
+
+*Rank k* takes only the leading k data directions there and leaves D - k directions exactly in place
+(`orthogonal.least_move`). The network learns z = W x; samples return by x = W^T z.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from ..errors import InputError
+from ..geometry import Geometry
+from ..randomness import Random, as_seed, stream
+from .moments import Moment, Samples, second_moment
+from .orthogonal import EQUAL, least_move, random_orthogonal, repeats, settle
+from .rotation import Origin, Rotation, geometry_digest
+
+
+def make_rotation(
+    kind: str,
+    *,
+    shape: tuple[int, ...] | None = None,
+    geometry: Geometry | None = None,
+    data: Samples | None = None,
+    rank: int | None = None,
+    seed: Random = 0,
+) -> Rotation:
+    """A rotation of a kind.
+
+    Args:
+        kind: `min` and `max` need a geometry and data, `random` of some rank needs data.
+        shape: shape of one sample, where no geometry tells it.
+        geometry: whose alignment is changed.
+        data: whose leading directions are placed.
+        rank: how many of them; all unless given.
+        seed: of a random rotation, or a generator that gives one.
+    """
+    seed = as_seed(seed)
+    size = _size(kind, shape, geometry, data, rank)
+    shape = geometry.shape if geometry is not None else tuple(shape or ())
+    moment = None if data is None else second_moment(data, shape)
+    if kind == "identity":
+        matrix, repeated = np.eye(size), (0, 0)
+    elif kind == "random" and rank is None:
+        matrix, repeated = random_orthogonal(size, size, stream(seed, "a whole rotation")), (0, 0)
+    else:
+        matrix, repeated = _placed(kind, geometry, moment, rank or size, seed)
+    alpha = before = None
+    if geometry is not None and moment is not None:
+        alpha = _rotated_alpha(geometry, moment, matrix)
+        before = float(np.vdot(geometry.factor, moment.reduced(geometry.structure)))
+    origin = Origin(
+        kind=kind,  # pyright: ignore[reportArgumentType] - checked
+        shape=shape,
+        rank=rank,
+        seed=seed if kind == "random" else None,
+        data=None if moment is None else moment.name,
+        alpha=alpha,
+        alpha_before=before,
+        repeated=repeated,
+        **(_identity(geometry) if geometry is not None and kind in ("min", "max") else {}),
+    )
+    return Rotation(torch.from_numpy(matrix.astype(np.float32)), origin)
+
+
+def _size(
+    kind: str,
+    shape: tuple[int, ...] | None,
+    geometry: Geometry | None,
+    data: Samples | None,
+    rank: int | None,
+) -> int:
+    """D, after all checks that need no work."""
+    if kind not in ("min", "max", "random", "identity"):
+        raise InputError(f"unknown rotation {kind!r}: expected min, max, random or identity")
+    if kind in ("min", "max") and (geometry is None or data is None):
+        raise InputError(f"the rotation {kind!r} needs a geometry and data: name both")
+    if kind == "identity" and rank is not None:
+        raise InputError("the identity moves nothing: it takes no rank")
+    if kind == "random" and rank is not None and data is None:
+        raise InputError("a random rotation of some rank needs the data whose directions it moves")
+    if geometry is None and shape is None:
+        raise InputError("a rotation needs the shape of one sample, or a geometry")
+    size = int(np.prod(geometry.shape if geometry is not None else shape or ()))
+    if rank is not None and not 1 <= rank <= size:
+        raise InputError(f"the rank is between 1 and {size}, the number of dimensions, got {rank}")
+    return size
+
+
+def _placed(
+    kind: str, geometry: Geometry | None, moment: Moment | None, rank: int, seed: int
+) -> tuple[Float[np.ndarray, "D D"], tuple[int, int]]:
+    """W that places the leading `rank` data directions, and how many directions repeat."""
+    if moment is None:  # checked before
+        raise InputError("data is needed")
+    sigmas, origin = moment.leading(rank)
+    origin = settle(sigmas, origin)
+    shared = _repeated(sigmas)
+    if kind == "random" or geometry is None:
+        generator = stream(seed, "a rotation of some rank")
+        return least_move(origin, random_orthogonal(len(origin), rank, generator)), (0, shared)
+    values, target = _target(geometry, rank, smallest=kind == "min")
+    # Of sampled eigenvalues only the copies of a structure repeat.
+    exact = geometry.exact or geometry.structure.copies > 1
+    return least_move(origin, target), (_repeated(values) if exact else 0, shared)
+
+
+def _target(
+    geometry: Geometry, rank: int, *, smallest: bool
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "D k"]]:
+    """Eigenvalues and eigenvectors of the whole G from one end of its spectrum, the end first."""
+    spectrum, structure = geometry.spectrum(), geometry.structure
+    values, vectors = spectrum.factor_values, spectrum.factor_vectors
+    if geometry.exact:
+        vectors = settle(values, vectors)
+    rows = -(-rank // structure.copies)
+    chosen = slice(None, -rows - 1, -1) if smallest else slice(rows)
+    whole = structure.embed(np.ascontiguousarray(vectors[:, chosen]))
+    return np.repeat(values[chosen], structure.copies)[:rank], whole[:, :rank]
+
+
+def _repeated(values: Float[np.ndarray, " k"]) -> int:
+    """How many eigenvalues of a list have an equal one beside them."""
+    ordered = np.sort(values)[::-1]
+    runs = repeats(ordered, max(float(ordered[0]), EQUAL))
+    return sum(run.stop - run.start for run in runs if run.stop - run.start > 1)
+
+
+def _rotated_alpha(geometry: Geometry, moment: Moment, matrix: Float[np.ndarray, "D D"]) -> float:
+    """tr(G W C W^T) (equation 6)."""
+    return float(np.vdot(geometry.matvec(matrix.T).T, matrix @ moment.matrix))
+
+
+def _identity(geometry: Geometry) -> dict[str, Any]:
+    """What tells a geometry from others."""
+    return {
+        "network": geometry.plan.network,
+        "fingerprint": geometry.plan.fingerprint,
+        "redrawn": geometry.plan.redrawn,
+        "geometry": geometry_digest(geometry),
+    }

@@ -1,0 +1,69 @@
+"""What two geometries have in common: the finest structure and the symmetries of both.
+
+Equal structures are compared by their factors. A multiple of the identity has every structure and
+symmetry, so an isotropic geometry takes the other's. Other pairs are written out as D x D matrices.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ..directions.structure import Dense, Isotropic, Structure
+from ..directions.symmetry import average
+from ..errors import InputError
+from ..geometry import Geometry
+
+LARGEST_DENSE = 4096  # 12 folds of this size are 1.6 GB
+
+
+@dataclass(frozen=True)
+class CommonStructure:
+    """Where two geometries can be compared: a structure, and symmetries of both."""
+
+    structure: Structure
+    symmetries: tuple[str, ...]
+
+    @classmethod
+    def of(cls, a: Geometry, b: Geometry) -> "CommonStructure":
+        """The finest structure that both geometries have.
+
+        Raises:
+            InputError: if they are of other shapes, or one is a tangent kernel and one is not.
+        """
+        if a.plan.of != b.plan.of:
+            raise InputError(
+                f"the first is a geometry of {a.plan.of} and the second one of {b.plan.of}, which "
+                "are two quantities: compare two of one kind"
+            )
+        if a.shape != b.shape:
+            first, second = ("x".join(map(str, g.shape)) for g in (a, b))
+            raise InputError(
+                f"only geometries of one shape can be compared: expected {first} as in the first, "
+                f"got {second}; make both with that shape"
+            )
+        if isinstance(b.structure, Isotropic):
+            return cls(a.structure, a.symmetries)
+        if isinstance(a.structure, Isotropic):
+            return cls(b.structure, b.symmetries)
+        common = tuple(name for name in a.symmetries if name in b.symmetries)
+        if a.structure == b.structure:
+            return cls(a.structure, common)
+        if a.structure.size > LARGEST_DENSE:
+            raise InputError(
+                f"structures {a.structure.kind} and {b.structure.kind} share no factor, and can be "
+                f"compared in at most {LARGEST_DENSE} dimensions, got {a.structure.size}: choose a "
+                "smaller shape"
+            )
+        return cls(Dense(a.shape), common)
+
+    def fold(self, geometry: Geometry, k: int) -> Float[np.ndarray, "n n"]:
+        """Fold k of a geometry in this structure; a closed form has the same in all."""
+        own = geometry.structure
+        which = np.array([0 if geometry.exact else k])
+        factor = average(geometry.part(which), own, geometry.symmetries)
+        if own == self.structure:
+            return factor
+        if isinstance(own, Isotropic):
+            return factor[0, 0] * np.eye(self.structure.rows)
+        return own.expand(factor)

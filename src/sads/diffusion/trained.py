@@ -1,0 +1,179 @@
+"""A trained network in memory: what `train` returns, and what a stored training is read into."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from ..alignment import Rotation
+from ..devices import usable_device
+from ..errors import ArtefactError
+from ..networks import ScoreFamily
+from ..networks.adapters import Assumptions
+from ..randomness import Random
+from ..storage.files import writing
+from .checkpoint import (
+    FILE,
+    Run,
+    read_training,
+    restored,
+    store_rotation,
+    stored_rotation,
+    write_run,
+)
+from .header import refuse_other
+from .sampling import CHUNK, OnStep, sample_chunks
+from .settings import Settings
+from .state import check_storable
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained network and how it came about.
+
+    Attributes:
+        family: the architecture, with the schedule that it was trained for.
+        network: in eval mode, on the CPU.
+        run: the state in which training ended, with losses and protocol.
+        optimiser: as it was left, so that a stored training can go on.
+        assumptions: what the network is taken for.
+        rotation: that the data went through before training; None for data as it is.
+
+    >>> import sads
+    >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
+    >>> sads.sample(trained, 4, steps=3).shape
+    (4, 1, 8, 8)
+    """
+
+    family: ScoreFamily
+    network: nn.Module
+    run: Run
+    optimiser: torch.optim.Optimizer
+    assumptions: Assumptions
+    rotation: Rotation | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The protocol."""
+        return self.run.settings
+
+    @property
+    def losses(self) -> Float[Tensor, " steps"]:
+        """One for each step."""
+        return torch.tensor(self.run.losses, dtype=torch.float32)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent training."""
+        return self.run.seconds
+
+    def predict(self, x: Float[Tensor, "N ..."], t: Shaped[Tensor, " N"]) -> Float[Tensor, "N ..."]:
+        """Predicted noise in the coordinates of the data, also after a rotated training."""
+        if self.rotation is None:
+            return self.network(x, t)
+        return self.rotation.inverse(self.network(self.rotation(x), t))
+
+    def save(self, directory: str | Path) -> None:
+        """Write what `train` writes into its directory; from there a training can go on.
+
+        Raises:
+            NetworkError: if the network has state that no file of ours can hold.
+            ArtefactError: if the directory holds another training, or cannot be written.
+        """
+        place = Path(directory)
+        check_storable(self.network, self.family.name)
+        with writing(place):
+            if (place / FILE).exists():
+                refuse_other(place, read_training(place)[0], self.run.header(self.family))
+            if self.rotation is not None:
+                store_rotation(place, self.rotation)
+            write_run(place, self.family, self.network, self.optimiser, self.run)
+
+    def __repr__(self) -> str:
+        return f"Trained({self.family.name}, {self.run.step:,} steps)"
+
+
+def adam(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """The optimiser of a protocol; AdamW without decay is Adam."""
+    return torch.optim.AdamW(
+        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
+
+
+def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
+    """The network under torch.compile, its kernels laid out channels last, which is faster."""
+    return torch.compile(network.to(memory_format=torch.channels_last))  # pyright: ignore
+
+
+def read_trained(directory: Path, family: ScoreFamily) -> Trained:
+    """The training in a directory, of a network of the given family.
+
+    Raises:
+        ArtefactError: if there is none, or it is damaged or of another family.
+    """
+    header, tensors = read_training(directory)
+    if header.path != family.schedule:
+        raise ArtefactError(f"{directory} was trained with {header.path}, not {family.schedule}")
+    if family.fingerprint != header.fingerprint:
+        raise ArtefactError(
+            f"{directory} was trained with another version of {header.network}: train again"
+        )
+    network = family.member(0)
+    optimiser = adam(network, header.settings)
+    run = restored(directory, header, tensors, network, optimiser)
+    network = network.eval().requires_grad_(False)
+    rotation = stored_rotation(directory)
+    return Trained(family, network, run, optimiser, family.assumptions(network), rotation)
+
+
+def samples_of(
+    trained: Trained,
+    count: int,
+    *,
+    steps: int = 1000,
+    eta: float = 1.0,
+    seed: Random = 0,
+    chunk: int = CHUNK,
+    first: int = 0,
+    compile: bool = False,  # noqa: A002 - torch's name
+    device: str = "cpu",
+    on_step: OnStep | None = None,
+) -> Iterator[Float[Tensor, "n ..."]]:
+    """Samples of a trained network, a chunk at a time, returned from its rotation.
+
+    Args:
+        trained: the network.
+        count: how many, any number.
+        steps: timesteps visited; fewer than the schedule's are evenly respaced.
+        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        seed: of all noise, or a generator that gives one.
+        chunk: samples computed at once; it does not change them.
+        first: leave out the samples before this one, which are known already.
+        compile: use torch.compile.
+        device: `cpu` or a CUDA device.
+        on_step: called with steps done and steps in all.
+    """
+    family, rotation = trained.family, trained.rotation
+    place = usable_device(device)
+    network = trained.network
+    if compile or place.type != "cpu":
+        network = deepcopy(network).to(place)  # the caller's own stays as it is
+    predict = family.housed(compiled(network) if compile else network)
+    chunks = sample_chunks(
+        predict,
+        family.shape,
+        count,
+        family.schedule,
+        steps=steps,
+        eta=eta,
+        seed=seed,
+        chunk=chunk,
+        first=first,
+        device=device,
+        on_step=on_step,
+    )
+    return chunks if rotation is None else (rotation.inverse(part) for part in chunks)

@@ -1,0 +1,126 @@
+"""What padding does at the borders, and whether left and right are alike.
+
+Under a symmetry P of the architecture P G P^T = G; for flips it is rejected by the sign-flip test
+of `directions.symmetry` at its level, and told only if it changes G visibly.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...directions.symmetry import VETO_LEVEL, reflections, symmetry_p_value
+from ...networks import ScoreNetwork
+from ..finding import Finding
+from ..patient import Examined, Patient, relative
+from .advice import fields_of, listed
+
+STRIDED = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+VISIBLE = 0.01  # of G, in Frobenius norm
+
+
+def padding_only(patient: Patient) -> Iterator[Finding]:
+    """At x = 0 the output varies over the image because of padding alone."""
+    padded = [m for m in patient.start.modules() if _pads_with_zeros(m)]
+    if len(patient.family.shape) < 2 or not padded:
+        return
+    x = torch.zeros_like(patient.x[:1])
+    plain = patient.run(patient.start, x, patient.middle)
+    with _without_borders(patient.start, padded):
+        wrapped = patient.run(patient.start, x, patient.middle)
+    if _unevenness(plain) > 1e-6 and _unevenness(wrapped) < patient.rounding:
+        yield Finding(
+            "padding-only",
+            "note",
+            f"at x = 0 the output varies over the image by {_unevenness(plain):.2g} of itself, and "
+            f"by {_unevenness(wrapped):.1g} if its {len(padded)} convolutions wrap around",
+            "the directions of the geometry at x = 0 come from zero padding at the borders, not "
+            "from the architecture's filters",
+            on_padding(patient.module),
+        )
+
+
+def _pads_with_zeros(module: nn.Module) -> bool:
+    return (
+        isinstance(module, (nn.Conv1d, nn.Conv2d))
+        and module.padding_mode == "zeros"
+        and not isinstance(module.padding, str)
+        and any(module.padding)
+    )
+
+
+@contextmanager
+def _without_borders(network: nn.Module, convolutions: list[Any]) -> Iterator[None]:
+    """Convolutions wrap around, and norms do not multiply rounding, while the block lasts."""
+    norms = [m for m in network.modules() if isinstance(getattr(m, "eps", None), float)]
+    kept = [norm.eps for norm in norms]
+    try:
+        for convolution in convolutions:
+            convolution.padding_mode = "circular"
+        for norm in norms:
+            norm.eps = 1.0  # pyright: ignore[reportArgumentType]
+        yield
+    finally:
+        for convolution in convolutions:
+            convolution.padding_mode = "zeros"
+        for norm, eps in zip(norms, kept, strict=True):
+            norm.eps = eps
+
+
+def _unevenness(output: Tensor) -> float:
+    """How much an output (N, C, *S) varies over its positions, relative to itself."""
+    flat = output.flatten(2)
+    return relative(flat - flat.mean(dim=2, keepdim=True), flat)
+
+
+def on_padding(module: nn.Module) -> str:
+    """How to tell directions that come from padding from those of the filters."""
+    said = "compare with the probes gaussian:1 or forward:DATA before trusting fine differences"
+    if isinstance(module, ScoreNetwork):
+        return said
+    return said + "; another padding_mode of the convolutions changes these directions"
+
+
+def asymmetric(patient: Examined) -> Iterator[Finding]:
+    """Flipping the image changes the geometry."""
+    zero, worst, level = patient.zero, 0.0, 1.0
+    for reflection in reflections(zero.structure, "flip"):
+        flipped = zero.factor[np.ix_(reflection, reflection)]
+        size = float(np.linalg.norm(zero.factor - flipped) / np.linalg.norm(zero.factor))
+        p_value = 0.0 if zero.exact else symmetry_p_value(zero.each_fold, reflection)
+        if p_value < VETO_LEVEL and size > worst:
+            worst, level = size, p_value
+    if worst > VISIBLE:
+        told = "exact" if zero.exact else f"p = {level:.2g}"
+        yield Finding(
+            "asymmetric",
+            "note",
+            f"flipping the image changes G by {worst:.1%} ({told})",
+            "left and right, or up and down, are not alike to the network before it has seen data",
+            on_flips(patient.module),
+        )
+
+
+def on_flips(module: nn.Module) -> str:
+    """What to change so that the network treats left and right alike."""
+    if "resampling" in fields_of(module):
+        return "strided convolutions on even sizes do this: use resampling=area"
+    strided = [n for n, m in module.named_modules() if isinstance(m, STRIDED) and max(m.stride) > 1]
+    strided = [n for n in strided if not _is_patching(module.get_submodule(n))]
+    if strided:
+        return (
+            f"{listed(tuple(strided))}: a strided convolution on an even size does this; average "
+            "pooling after a convolution without stride does not"
+        )
+    return (
+        "harmless unless your data is symmetric; positions, one-sided padding, causal layers and "
+        "resampling that keeps one pixel of a pair do this"
+    )
+
+
+def _is_patching(layer: nn.Module) -> bool:
+    """Whether a strided convolution cuts into patches, which treats both sides alike."""
+    return getattr(layer, "kernel_size", None) == getattr(layer, "stride", ())

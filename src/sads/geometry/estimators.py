@@ -1,0 +1,210 @@
+"""Estimators of G = E_t[w_t E[eps eps^T]], and of the tangent kernel K = E_t[w_t E[J J^T]].
+
+| estimator    | timesteps                          | of each network                          |
+|--------------|------------------------------------|------------------------------------------|
+| `Naive`      | uniform, as in the paper           | one outer product w_t eps eps^T          |
+| `Integrated` | in proportion to the squared scale | all ranks of its last layer, integrated  |
+|              | from the last layer to the score   | exactly (`inspection.readout`)           |
+| `ClosedForm` | none                               | no network is drawn                      |
+| `Tangent`    | in proportion to the squared scale | some outer products w_t (J w)(J w)^T, of |
+|              | from a prediction to the score     | K instead of G (`inspection.tangents`)   |
+
+`Integrated` averages over the symmetries that the architecture declares and the data do not veto.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from torch import nn
+
+from ..errors import InputError
+from ..inspection.checks import Checked
+from ..inspection.foreign import read_foreign
+from ..inspection.members import Members
+from ..inspection.reading import DeclaredReading, Reading
+from ..inspection.readout import Sampled, readout_of
+from ..inspection.tail import plain_tail
+from ..inspection.tangents import read_tangents
+from ..networks import ScoreNetwork
+from ..probes import Probe
+from .closed_form import closed_form_factor, has_closed_form
+from .plan import CLOSED_FORM, TimestepLaw
+
+
+@dataclass(frozen=True)
+class Study:
+    """Networks that can be studied, where they are looked at, and how timesteps count."""
+
+    checked: Checked
+    probe: Probe
+    law: TimestepLaw
+
+    @property
+    def members(self) -> Members:
+        """A few of the networks."""
+        return self.checked.members
+
+    @property
+    def declared(self) -> ScoreNetwork | None:
+        """One of ours that starts as its class declares; None of other people's networks."""
+        return self.checked.declared
+
+
+class Estimator(ABC):
+    """How networks become an estimate.
+
+    Attributes:
+        name: what options and plans call it.
+        of: whose second moment it estimates: of `outputs`, or of the `tangent` of the outputs.
+        networks: how many it takes by default; None to go on until the error is small enough.
+        tolerance: the whitened error that is small enough by default.
+        stacks: whether parameters are drawn in stacks wherever that is right; otherwise the factory
+            makes every network that does not declare how it starts.
+        whole: whether the whole of G is accumulated, whatever the last layer is.
+        silent: whether networks that output zero may be studied as they are.
+    """
+
+    name: ClassVar[str]
+    of: ClassVar[str] = "outputs"
+    networks: ClassVar[int | None] = None
+    tolerance: ClassVar[float] = 0.02
+    stacks: ClassVar[bool] = True
+    whole: ClassVar[bool] = False
+    silent: ClassVar[bool] = False
+
+    def require_size(self, shape: tuple[int, ...]) -> None:
+        """Refuse, before any network is made, a shape whose factor cannot fit.
+
+        Raises:
+            InputError: with the bytes that are needed.
+        """
+        if self.whole:
+            Sampled(shape).require_memory()
+
+    def require_memory(self, network: nn.Module, probe: Probe) -> None:
+        """Refuse, before it is run, a network whose factor cannot fit; ours tell it by themselves.
+
+        Raises:
+            InputError: with the bytes that are needed.
+        """
+        if isinstance(network, ScoreNetwork):
+            readout_of(network).require_memory(exact=has_closed_form(network, probe))
+
+    def settled(self, study: Study) -> "Estimator":
+        """The estimator to use for networks that have been looked at."""
+        return self
+
+    @abstractmethod
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        """How the networks are read."""
+
+    def proposal(self, law: TimestepLaw, reading: Reading) -> TimestepLaw:
+        """How timesteps are drawn, and the weights that outer products then carry."""
+        return law.drawn_by(reading.tail.proposal, reading.tail.total)
+
+    def symmetries(self, study: Study) -> tuple[str, ...]:
+        """Symmetries that are averaged over."""
+        declared = study.declared
+        return declared.symmetries if declared is not None and study.probe.shift_free else ()
+
+    def exact(self, study: Study) -> Float[np.ndarray, "n n"] | None:
+        """The factor, where it is known without sampling."""
+        return None
+
+
+class Naive(Estimator):
+    """The paper's estimator."""
+
+    name = "naive"
+    networks: ClassVar[int | None] = 10_000
+    stacks = False
+    whole = True
+
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        ones = np.ones_like(study.law.weights)
+        return Reading(Sampled(study.members.family.shape), plain_tail(ones, 1.0))
+
+    def proposal(self, law: TimestepLaw, reading: Reading) -> TimestepLaw:
+        return law
+
+    def symmetries(self, study: Study) -> tuple[str, ...]:
+        return ()
+
+
+class Integrated(Estimator):
+    """The last layer integrated, as far as it can be found."""
+
+    name = "integrated"
+
+    def settled(self, study: Study) -> Estimator:
+        declared = study.declared
+        known = declared is not None and has_closed_form(declared, study.probe)
+        return ClosedForm() if known else self
+
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        declared, law = study.declared, study.law
+        if declared is None:
+            return read_foreign(study.members, study.probe, law.products, rng)
+        return DeclaredReading.of(declared, law.mean_weight, len(law.weights))
+
+
+class ClosedForm(Estimator):
+    """No sampling: the factor is known."""
+
+    name = CLOSED_FORM
+
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        """Of the read-out only the structure remains; the factor has all the rest."""
+        reading = Integrated().read(study, rng)
+        readout = type(reading.readout)(reading.readout.shape, patch=reading.readout.patch)
+        return replace(reading, readout=readout)
+
+    def exact(self, study: Study) -> Float[np.ndarray, "n n"] | None:
+        if study.declared is None:
+            return None
+        law, schedule = study.law, study.members.family.schedule
+        return closed_form_factor(
+            study.declared, study.probe, schedule, law.probabilities, law.weights
+        )
+
+
+class Tangent(Estimator):
+    """Products of Jacobians with random directions, for the tangent kernel (`tangents`)."""
+
+    name = "tangent"
+    of = "tangent"
+    tolerance: ClassVar[float] = 0.05
+    whole = True
+    silent = True
+
+    def read(self, study: Study, rng: np.random.Generator) -> Reading:
+        return read_tangents(study.members, study.probe, study.law.products, rng)
+
+
+#: What can be asked for, by quantity and name; a closed form is used wherever one is known. The
+#: first of each quantity is the default.
+ESTIMATORS: dict[str, dict[str, Estimator]] = {
+    "outputs": {e.name: e for e in (Integrated(), Naive())},
+    "tangent": {e.name: e for e in (Tangent(),)},
+}
+
+
+def estimator_of(quantity: str, name: str | None = None) -> Estimator:
+    """The estimator of a name, or the default one, for the geometry of outputs or tangents.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if quantity not in ESTIMATORS:
+        raise InputError(f"a geometry is of {' or '.join(ESTIMATORS)}, got {quantity!r}")
+    known = ESTIMATORS[quantity]
+    if name is None:
+        return next(iter(known.values()))
+    if name not in known:
+        raise InputError(
+            f"unknown estimator {name!r} of {quantity}: expected one of {', '.join(known)}"
+        )
+    return known[name]

@@ -1,0 +1,45 @@
+"""When an estimate is good enough."""
+
+from dataclasses import dataclass
+
+from ..directions import FOLDS
+from ..errors import InputError
+from .estimators import Estimator
+
+DEFAULT_TOLERANCE = 0.02
+MOST_NETWORKS = 10**9  # the paper has 10^6; more than this is a slip of the hand
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When to stop: at a number of networks, or at a whitened error."""
+
+    networks: int | None
+    tolerance: float | None
+
+    @classmethod
+    def of(cls, networks: int | None, tolerance: float | None, estimator: Estimator) -> "Goal":
+        """The goal that the options name, or the estimator's default."""
+        if networks is not None and tolerance is not None:
+            raise InputError("give either a number of networks or a tolerance, not both")
+        if networks is not None and networks < FOLDS:
+            raise InputError(f"at least {FOLDS} networks are needed for error bars, got {networks}")
+        if networks is not None and networks > MOST_NETWORKS:
+            raise InputError(
+                f"at most {MOST_NETWORKS:,} networks are estimated, got {networks:.3g}"
+            )
+        if tolerance is not None and not 0 < tolerance < 1:
+            raise InputError(f"the tolerance is a whitened error between 0 and 1, got {tolerance}")
+        if networks is None and tolerance is None:
+            networks = estimator.networks
+            return cls(networks, None if networks else estimator.tolerance)
+        return cls(networks, tolerance)
+
+    @property
+    def allowed_rounding(self) -> float:
+        """Float32 may change the geometry by a tenth of the error aimed at."""
+        return (self.tolerance or DEFAULT_TOLERANCE) / 10
+
+    def batch(self, chunk: int) -> int:
+        """Networks per batch, so that every fold gets some."""
+        return chunk if self.networks is None else max(1, min(chunk, self.networks // FOLDS))

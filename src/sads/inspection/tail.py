@@ -1,0 +1,220 @@
+"""What stands between the last layer and the score: eps = a + s Q u, and how t is drawn.
+
+    G = E_t[w_t E[s^2 z z^T + a a^T]],      z = Q u, of mean zero given the features.
+
+Timesteps are drawn in proportion to w_t g_t, so that with Z = E_t[w_t g_t] the outer products carry
+the relative weights s_t^2 / g_t and 1 / g_t, and G is Z times their mean. Without a constant part
+g_t = s_t^2 and the first weight is one: for noise, v- and x0-prediction w_t g_t is 1/(1 - abar),
+abar/(1 - abar) and abar/(1 - abar)^2.
+
+The constant part is often a multiple of the input, a = c_t x: that is what converting predictions
+and EDM's preconditioning add. Under a Gaussian probe then E[a a^T] = c_t^2 std^2 I.
+
+A constant factor behind the last layer, one that depends on the timestep, the input, or parameters
+are all in s. It is measured in every network (`integration`); the table s_t here decides only how
+often a timestep is drawn, except beside a constant part that is accumulated.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ..networks import ScoreFamily
+from ..networks.adapters import Adapted
+from ..networks.adapters.calls import conversion
+from ..probes import Probe
+from .last_layer import LastLayer, scales_at
+from .members import LARGEST_SMALL
+from .tracing import NoLastLayer, read
+
+TOGETHER = 50  # timesteps of a small network that are evaluated at once
+PROPORTIONAL = 1e-4  # relative residual up to which a counts as a multiple of x
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What follows the last layer.
+
+    Attributes:
+        scales: s_t; of one network, where each has its own.
+        slopes: c_t, where a = c_t x and is known by `floor`.
+        proposal: g_t.
+        total: Z.
+        floor: the identity's multiple from a = c_t x under a Gaussian probe, over Z.
+        constant: whether a is accumulated.
+        bias_share: mean relative weight of z z^T.
+    """
+
+    scales: Float[np.ndarray, " T"]
+    slopes: Float[np.ndarray, " T"]
+    proposal: Float[np.ndarray, " T"]
+    total: float
+    floor: float = 0.0
+    constant: bool = False
+    bias_share: float = 1.0
+
+
+def _conversion(network: nn.Module, family: ScoreFamily) -> tuple[np.ndarray, np.ndarray]:
+    """c_t and s_t of converting the network's prediction to noise."""
+    prediction = network.prediction if isinstance(network, Adapted) else "eps"
+    return conversion(str(prediction), family.schedule)
+
+
+def converted_tail(
+    network: nn.Module,
+    family: ScoreFamily,
+    probe: Probe,
+    weights: Float[np.ndarray, " T"],
+) -> Tail:
+    """The tail of sampled outputs: only how timesteps are drawn.
+
+    Args:
+        network: a member.
+        family: its family.
+        probe: where it is looked at.
+        weights: probability times weight of each timestep.
+    """
+    slopes, scales = _conversion(network, family)
+    energy = probe.energy(family.size, family.schedule) / family.size
+    proposal = scales**2 + slopes**2 * energy
+    return plain_tail(proposal, float(weights @ proposal))
+
+
+def parametric_tail(
+    network: nn.Module, family: ScoreFamily, weights: Float[np.ndarray, " T"]
+) -> Tail:
+    """The tail of derivatives by the parameters, to which constant parts add nothing.
+
+    Args:
+        network: a member.
+        family: its family.
+        weights: probability times weight of each timestep.
+    """
+    proposal = _conversion(network, family)[1] ** 2
+    return plain_tail(proposal, float(weights @ proposal))
+
+
+def plain_tail(proposal: Float[np.ndarray, " T"], total: float) -> Tail:
+    """The tail of outputs that are read as they are."""
+    return Tail(np.ones_like(proposal), np.zeros_like(proposal), proposal, total)
+
+
+def measured_tail(
+    networks: list[nn.Module],
+    layer: LastLayer,
+    family: ScoreFamily,
+    probe: Probe,
+    weights: Float[np.ndarray, " T"],
+    trial: tuple[Tensor, Tensor, Tensor],
+) -> Tail:
+    """The tail after a last layer.
+
+    Args:
+        networks: at least two members.
+        layer: their last layer.
+        family: their family.
+        probe: where they are looked at.
+        weights: probability times weight of each timestep.
+        trial: two Gaussian inputs, two inputs of the probe and at least two timesteps.
+
+    Raises:
+        NoLastLayer: if both the constant part and the scale are of each network's own.
+    """
+    x, inputs, t = trial
+    first = networks[0]
+    scales, slopes = _scales_and_slopes(networks, layer, family, x, t, weights)
+    at_probe = [
+        read(network, inputs[i : i + 1], t[i : i + 1], layer.index)
+        for i, network in enumerate((first, networks[-1]))
+    ]
+    silent = all(not bool(a.any()) for a, _ in at_probe)
+    variance = 0.0 if silent else probe.isotropic_variance
+    if silent or (slopes is not None and variance is not None):
+        total = float(weights @ scales**2)
+        slopes = np.zeros_like(scales) if slopes is None or silent else slopes
+        floor = float(weights @ slopes**2) * (variance or 0.0) / total
+        return Tail(scales, slopes, scales**2, total, floor)
+    if not layer.steady:
+        raise NoLastLayer("both what is added to its last layer and its scale vary")
+    own = np.mean([float(call.u.square().mean()) for _, call in at_probe])
+    energy = probe.energy(family.size, family.schedule) / family.size
+    rest = _mean_square([a for a, _ in at_probe]) if slopes is None else slopes**2 * energy
+    proposal = scales**2 * max(float(own), 1e-12) + rest
+    total = float(weights @ proposal)
+    share = float(weights @ scales**2) / total
+    return Tail(scales, np.zeros_like(scales), proposal, total, constant=True, bias_share=share)
+
+
+def _scales_and_slopes(
+    networks: list[nn.Module],
+    layer: LastLayer,
+    family: ScoreFamily,
+    x: Tensor,
+    t: Tensor,
+    weights: Float[np.ndarray, " T"],
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"] | None]:
+    """s_t, and c_t where a = c_t x in all networks, None elsewhere.
+
+    Both are what the conversion to noise makes of one number where a few timesteps agree on it, and
+    measured at every timestep otherwise.
+    """
+    first = networks[0]
+    from_conversion, scales = _conversion(first, family)
+    inner_scale = float(scales_at(first, x[:1], t[:1], layer)[0]) / scales[int(t[0])]
+
+    def slope(network: nn.Module, i: int, step: int) -> float | None:
+        at = int(t[step])
+        ratio = _ratio(network, x[i : i + 1], t[step : step + 1], layer)
+        return None if ratio is None else (ratio - from_conversion[at]) / scales[at]
+
+    between = [slope(n, i, 0) for n, i in [*((n, 0) for n in networks), (first, 1)]]
+    over_time = [slope(first, 0, step) for step in range(1, len(t))]
+    proportional = None not in between and None not in over_time and _agree(between)
+    if layer.varies or (proportional and not _agree([between[0], *over_time])):
+        measured = _tables(first, layer, family, x[:1], weights)
+        table = np.where(measured[0] == 0, scales, measured[0]) if not layer.steady else measured[0]
+        return table, measured[1] if proportional else None
+    slopes = from_conversion + scales * between[0] if proportional else None
+    return scales * inner_scale, slopes
+
+
+def _agree(values: list[float | None]) -> bool:
+    told = np.array([v for v in values if v is not None])
+    return bool(np.ptp(told) <= PROPORTIONAL * (1 + np.abs(told).max()))
+
+
+def _mean_square(values: list[Tensor]) -> float:
+    return float(torch.cat(values).double().square().mean())
+
+
+def _ratio(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> float | None:
+    """c_t of a = c_t x; None if a is something else."""
+    a = read(network, x, t, layer.index)[0].double()
+    ratio = float((a * x).sum() / x.double().square().sum())
+    rest = float((a - ratio * x).abs().max())
+    return ratio if rest <= PROPORTIONAL * max(float(a.abs().max()), 1e-30) else None
+
+
+def _tables(
+    network: nn.Module,
+    layer: LastLayer,
+    family: ScoreFamily,
+    x: Tensor,
+    weights: Float[np.ndarray, " T"],
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
+    """s_t and c_t measured at every timestep that has a weight."""
+    scales, slopes = np.zeros(family.schedule.steps), np.zeros(family.schedule.steps)
+    size = sum(p.numel() * p.element_size() for p in network.parameters())
+    together = TOGETHER if size <= LARGEST_SMALL else 1
+    steps = np.flatnonzero(weights)
+    energy = float(x.double().square().sum())
+    for start in range(0, len(steps), together):
+        part = steps[start : start + together]
+        t, many = torch.from_numpy(part), x.expand(len(part), *x.shape[1:])
+        scales[part] = scales_at(network, many, t, layer).cpu().numpy()
+        a = read(network, many, t, layer.index)[0].double()
+        slopes[part] = (a * x).flatten(1).sum(1).cpu().numpy() / energy
+    return scales, slopes

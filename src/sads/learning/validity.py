@@ -1,0 +1,103 @@
+"""How often forecasts have been right, and which method to use for which kind of network.
+
+`benchmarks/forecast.py` trains a registered pool of architectures and writes here, into
+`validity.json`, how far each method told the order in which directions are learned (early) and the
+order of the risk that is left (late). The measure is Spearman's correlation over the directions as
+a share of the ceiling that the noise of both sides allows; only architectures on whose order halves
+of the trainings agree are counted.
+
+Methods stand on a ladder of cost. The cheapest that has passed for networks of the same class is
+used; for classes of which fewer than three cases had an order, the cheapest that has passed over
+all of the pool. Both are told apart by the directions: eigenvectors of G, or cosines, whose record
+also stands for all other directions.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from torch import nn
+
+from ..networks.adapters import Adapted
+from .method import Method
+from .one_step import OneStep
+from .pilot import Pilot
+from .tangent_flow import TangentFlow
+
+FILE = Path(__file__).with_name("validity.json")  # written by the benchmark
+LADDER: tuple[str, ...] = (OneStep.name, TangentFlow.name, Pilot.name)  # by cost
+ALL = "all"
+FEWEST = 3  # cases with an order from which a class has a record of its own
+
+
+@dataclass(frozen=True)
+class Validity:
+    """How one method did on the networks of one kind.
+
+    Attributes:
+        basis: directions along which it was judged, `eigenvectors` or `cosines`.
+        outcome: `early`, the order of learning, or `late`, that of the risk left.
+        method: of the ladder; late also `G`, the eigenvalue.
+        kind: class of the networks, or `all`.
+        looked_at: pairs of architecture and dataset.
+        with_order: those on whose order halves of the trainings agree.
+        median: of Spearman's correlation over its ceiling among these; None without any.
+        low: lower end of the median's 95 % interval, where it is known.
+        high: upper end.
+        right: pairs at or above the bar.
+        bar: what counts as right.
+    """
+
+    basis: str
+    outcome: str
+    method: str
+    kind: str
+    looked_at: int
+    with_order: int
+    median: float | None
+    low: float | None
+    high: float | None
+    right: int
+    bar: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the median reaches the bar."""
+        return self.median is not None and self.median >= self.bar
+
+
+@cache
+def validities() -> tuple[Validity, ...]:
+    """All that is known; empty before a validation has been made."""
+    if not FILE.is_file():
+        return ()
+    return tuple(Validity(**row) for row in json.loads(FILE.read_text())["rows"])
+
+
+def validity_of(basis: str, outcome: str, method: str, kind: str) -> Validity | None:
+    """What is known of a method for a kind of network, else for all kinds together."""
+    key = (basis, outcome, method)
+    rows = [v for v in validities() if (v.basis, v.outcome, v.method) == key]
+    own = [v for v in rows if v.kind == kind and v.with_order >= FEWEST]
+    return next(iter(own or [v for v in rows if v.kind == ALL]), None)
+
+
+def kind_of(network: nn.Module) -> str:
+    """The class of a network, under what adapts it."""
+    while isinstance(network, Adapted):
+        network = network.network
+    return type(network).__name__
+
+
+def method_named(name: str, *, steps: int) -> Method:
+    """A method of the ladder for a training of so many steps."""
+    if name == OneStep.name:
+        return OneStep()
+    return TangentFlow(steps=steps) if name == TangentFlow.name else Pilot(steps=min(32, steps))
+
+
+def cheapest_passed(basis: str, kind: str) -> str:
+    """The first method of the ladder that has passed for a kind; one step if none has."""
+    known = {name: validity_of(basis, "early", name, kind) for name in LADDER}
+    return next((name for name, v in known.items() if v is not None and v.passed), LADDER[0])

@@ -1,0 +1,195 @@
+"""A forecast in plain values, in words and as a table."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..learning import Forecast
+from ..learning.validity import ALL, Validity, validity_of
+from .numbers import counted, with_error
+from .tables import text_table
+
+NAMED = 3  # directions that a sentence names
+MOST_ROWS = 24  # of the table
+TARGETS = {
+    "linear": "The target is the best linear prediction of the noise, that of Gaussian data of the "
+    "same second moment: the optimum of the data itself is not known.",
+    "spectrum": "The target is the optimum of Gaussian data of the same DCT spectrum in each "
+    "channel: the optimum of the data itself is not known.",
+}
+DRIFTS = {
+    "one step": "share of the target taken up by one step, per unit of the learning rate",
+    "tangent flow": "share of the target learned when half of all is, in the linearised training",
+    "pilot": "share of the target learned after the first quarter of the pilot's steps",
+}
+NOISES = {
+    "one step": "variance that batches stir up a step, per direction and squared learning rate",
+    "tangent flow": "variance that batches stir up a step, per direction and squared learning rate",
+    "pilot": "risk left after the pilot, per direction",
+}
+
+
+def forecast_summary(forecast: Forecast) -> dict[str, Any]:
+    """What `sads forecast --json` prints."""
+    validities = {
+        outcome: _validity_summary(_validity(forecast, outcome)) for outcome in ("early", "late")
+    }
+    return {
+        **forecast.about,
+        "networks": forecast.networks,
+        "way": forecast.way,
+        "has_order": forecast.has_order,
+        "p_value": forecast.p_value,
+        "reliability": None if np.isnan(forecast.reliability) else forecast.reliability,
+        "validity": validities,
+        "directions": forecast.records(),
+    }
+
+
+def _validity(forecast: Forecast, outcome: str, method: str | None = None) -> Validity | None:
+    about = forecast.about
+    basis, kind = about.get("basis", "cosines"), about.get("kind", ALL)
+    return validity_of(basis, outcome, method or forecast.method, kind)
+
+
+def _validity_summary(validity: Validity | None) -> dict[str, Any] | None:
+    if validity is None:
+        return None
+    return {
+        "basis": validity.basis,
+        "kind": validity.kind,
+        "looked_at": validity.looked_at,
+        "with_order": validity.with_order,
+        "right": validity.right,
+        "median": validity.median,
+        "passed": validity.passed,
+    }
+
+
+def forecast_sentences(forecast: Forecast) -> list[str]:
+    """What is learned early, what late, what stays noisy, and how often this has been right."""
+    about, bands = forecast.about, forecast.by_band()
+    recipe = about["recipe"]
+    lines = [_order_sentence(bands), _noise_sentence(bands)]
+    lines += _validity_sentences(forecast)
+    lines.append(
+        f"Behind it: {about['network']} on {about.get('data', 'data')}, {forecast.method} of "
+        f"{counted(forecast.networks, 'fresh network')}, {recipe['optimiser']} with batches of "
+        f"{recipe['batch_size']:,}."
+    )
+    if forecast.has_order and not np.isnan(forecast.reliability):
+        lines[-1] += f" Another such forecast would agree at {forecast.reliability:.2f} (Spearman)."
+    if about.get("target") in TARGETS:
+        lines.append(TARGETS[about["target"]])
+    if forecast.way != "forward":
+        lines.append(
+            f"Some operation of the network has no forward derivative: {forecast.way} took its "
+            "place."
+        )
+    return lines
+
+
+def _order_sentence(bands: Forecast) -> str:
+    if len(bands.drift) == 1:
+        value = with_error(float(bands.drift[0]), float(bands.drift_error[0]), 3)
+        return f"One direction has no order: {bands.labels[0]} is taken up at {value}."
+    if not bands.has_order:
+        return (
+            "There is no order to forecast: the directions do not differ beyond the errors "
+            f"(p = {bands.p_value:.2g})."
+        )
+    order = np.argsort(-bands.drift)
+    count = min(NAMED, len(order) // 2)
+    early = _named(bands, order[:count], bands.drift, bands.drift_error)
+    late = _named(bands, order[::-1][:count], bands.drift, bands.drift_error)
+    return f"Learned early: {early}. Learned late: {late}."
+
+
+def _noise_sentence(bands: Forecast) -> str:
+    if not bands.has_noisy_order:
+        return "No direction is noisier than the others beyond the errors."
+    order = np.argsort(-bands.noise)
+    count = min(NAMED, max(1, len(order) // 2))
+    named = _named(bands, order[:count], bands.noise, bands.noise_error)
+    late = _validity(bands, "late")
+    if late is not None and late.passed:
+        return f"Stays noisy: {named}."
+    return f"Noisiest at the start: {named}. That this stays so is not established."
+
+
+def _named(
+    bands: Forecast,
+    which: Int[np.ndarray, " n"],
+    values: Float[np.ndarray, " k"],
+    errors: Float[np.ndarray, " k"],
+) -> str:
+    return ", ".join(
+        f"{bands.labels[i]} ({with_error(float(values[i]), float(errors[i]), 3)})" for i in which
+    )
+
+
+def _validity_sentences(forecast: Forecast) -> list[str]:
+    """How often such forecasts have been right, as measured."""
+    early, late = (_validity(forecast, outcome) for outcome in ("early", "late"))
+    if early is None:
+        return ["How often such forecasts are right has not been measured."]
+    lines = [f"How often it was right: {_record(early, 'what is learned early')}"]
+    if late is not None:
+        lines[0] += f" {_record(late, 'what stays noisy')}"
+        pilot = _validity(forecast, "late", "pilot")
+        if not late.passed and pilot is not None and pilot.passed:
+            lines.append("A pilot has told what stays noisy for such networks: method pilot.")
+    return lines
+
+
+def _record(validity: Validity, what: str) -> str:
+    which = "small networks" if validity.kind == ALL else f"small networks of class {validity.kind}"
+    which += f", along {validity.basis}"
+    if not validity.with_order:
+        return (
+            f"Of {what} there was nothing to tell in {counted(validity.looked_at, 'case')} of "
+            f"{which}: their trainings had no common order."
+        )
+    return (
+        f"Of {what} it told the order, to {validity.bar:.2g} of what noise allows, in "
+        f"{validity.right} of {validity.with_order} cases of {which} (median "
+        f"{validity.median:.2f})."
+    )
+
+
+def forecast_table(forecast: Forecast) -> list[str]:
+    """A line for each band, what is learned first on top."""
+    bands = forecast.by_band()
+    order = np.argsort(-bands.drift)
+    cut = len(order) > MOST_ROWS
+    shown = [*order[: MOST_ROWS // 2], *order[-MOST_ROWS // 2 :]] if cut else [*order]
+    header = ["directions", "width", "drift", "noise"]
+    if bands.eigenvalues is not None:
+        header.insert(2, "eigenvalue")
+    rows = []
+    for i in shown:
+        row = [bands.labels[i], f"{bands.widths[i]:,}"]
+        if bands.eigenvalues is not None:
+            row.append(f"{bands.eigenvalues[i]:.4g}")
+        row.append(with_error(float(bands.drift[i]), float(bands.drift_error[i]), 3))
+        row.append(with_error(float(bands.noise[i]), float(bands.noise_error[i]), 3))
+        rows.append(row)
+    lines = text_table(header, rows, numbers=header[1:])
+    if cut:
+        lines.insert(1 + MOST_ROWS // 2, f"... {len(order) - MOST_ROWS:,} more between")
+    method = forecast.method
+    return [*lines, f"drift: {DRIFTS[method]}", f"noise: {NOISES[method]}"]
+
+
+def text(forecast: Forecast) -> str:
+    """The words and the table."""
+    return "\n".join([*forecast_sentences(forecast), "", *forecast_table(forecast)])
+
+
+def html(forecast: Forecast) -> str:
+    """The same for notebooks."""
+    from html import escape
+
+    words = "".join(f"<p>{escape(line)}</p>" for line in forecast_sentences(forecast))
+    return f"{words}<pre>{escape(chr(10).join(forecast_table(forecast)))}</pre>"

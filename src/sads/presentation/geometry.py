@@ -1,0 +1,228 @@
+"""A geometry, and the plan of one that is not estimated yet, in plain values and in words."""
+
+from dataclasses import asdict
+from typing import Any
+
+from ..devices import available_memory
+from ..directions import Spectrum
+from ..geometry import Geometry
+from ..geometry.plan import OUTPUTS, Plan
+from . import assumptions, directions
+from .directions import headline
+from .markup import facts
+from .numbers import sizes
+
+LOOKED_AT = 1024  # rows of a factor that a notebook decomposes without being asked
+
+
+def provenance(plan: Plan) -> dict[str, Any]:
+    """What a plan says of an estimate, for `--json`."""
+    return {
+        "network": plan.network,
+        "assumptions": None if plan.assumptions is None else asdict(plan.assumptions),
+        "shape": list(plan.shape),
+        "probe": plan.probe,
+        "of": plan.of,
+        "estimator": plan.estimator,
+        "weighting": plan.weighting,
+        "timesteps": list(plan.timesteps),
+        "seed": plan.seed,
+        "structure": plan.readout.structure.kind,
+        "readout": plan.readout.kind,
+        "readout_note": plan.note,
+        "zero_output": plan.zero_output,
+        "redrawn": list(plan.redrawn),
+        "precision": "float64" if plan.precision is None else plan.precision.features,
+        "precision_check": None if plan.precision is None else plan.precision.difference,
+        "symmetries": list(plan.symmetries),
+        "versions": plan.versions,
+    }
+
+
+def summary(geometry: Geometry) -> dict[str, Any]:
+    """What `sads geometry --json` prints."""
+    spectrum = geometry.spectrum()
+    names = ("first", "last", "overlap", "overlap_error", "certified", "null", "exact")
+    return {
+        **provenance(geometry.plan),
+        "networks": geometry.networks,
+        "finished": geometry.state.finished,
+        "seconds": geometry.state.seconds,
+        "symmetries": list(geometry.symmetries),
+        "vetoed_symmetries": _vetoed(geometry),
+        "trace": geometry.trace,
+        "whitened_error": geometry.whitened_error,
+        "eigenvalues": spectrum.eigenvalues.tolist(),
+        "eigenvalue_errors": spectrum.eigenvalue_errors.tolist(),
+        "bands": [{name: getattr(band, name) for name in names} for band in spectrum.bands],
+        "resolution": [asdict(level) for level in spectrum.resolution],
+        "resolution_median": spectrum.resolution_median,
+        "resolution_worst": spectrum.resolution_worst,
+    }
+
+
+def _vetoed(geometry: Geometry) -> list[str]:
+    """Symmetries that the architecture declares and the networks contradict."""
+    return [name for name in geometry.plan.symmetries if name not in geometry.symmetries]
+
+
+def title(geometry: Geometry) -> str:
+    """A title for plots."""
+    if geometry.exact:
+        return f"{geometry.plan.network}: exact geometry"
+    error = geometry.whitened_error
+    known = "" if error is None else f", whitened error {error:.2g}"
+    return f"{geometry.plan.network}: {geometry.networks:,} untrained networks{known}"
+
+
+def html(geometry: Geometry) -> str:
+    """How it was made, and its spectrum unless that takes long."""
+    rows = [
+        ("shape", sizes(geometry.shape)),
+        ("probe", geometry.plan.probe),
+        ("networks", networks_behind(geometry)),
+        ("whitened error", whitened_error(geometry)),
+    ]
+    if not geometry.state.finished:
+        rows.append(("state", "not finished"))
+    small = geometry.structure.rows <= LOOKED_AT
+    picture = directions.html(geometry.spectrum()) if small else ""
+    return facts(f"Geometry of {geometry.plan.network}", rows) + picture
+
+
+def networks_behind(geometry: Geometry) -> str:
+    """How many networks were drawn."""
+    return "none: a closed form" if geometry.exact else f"{geometry.networks:,}"
+
+
+def whitened_error(geometry: Geometry) -> str:
+    """The whitened error, where it is known."""
+    error = geometry.whitened_error
+    return "not yet known" if error is None else f"{error:.2g}"
+
+
+def sentences(geometry: Geometry) -> list[str]:
+    """What a reader wants to know first."""
+    spectrum, plan = geometry.spectrum(), geometry.plan
+    subject = f"{plan.network} on {sizes(plan.shape)}, probe {plan.probe}"
+    lines = [*taken_as(plan), f"{subject}: {_how(geometry)}.", *_redrawn(plan)]
+    if plan.note:
+        lines.append(f"Estimated from {_sampled_from(plan)}: {plan.note}.")
+    if not geometry.state.finished:
+        lines.append("The run is not finished: the same command goes on with it.")
+    lines += [_range_of_eigenvalues(geometry), known(spectrum)]
+    if vetoed := _vetoed(geometry):
+        lines.append(
+            f"The networks contradict the declared symmetry {', '.join(vetoed)}: not used."
+        )
+    return lines
+
+
+def _range_of_eigenvalues(geometry: Geometry) -> str:
+    spectrum, size = geometry.spectrum(), geometry.structure.size
+    null = spectrum.null_directions
+    if geometry.structure.kind == "isotropic":
+        return f"All {size} directions are alike: the geometry is isotropic."
+    if len(spectrum.bands) == 1 and not null:
+        return "So far the networks tell no direction apart from the others: take more."
+    largest, smallest = spectrum.eigenvalues[0], spectrum.eigenvalues[size - null - 1]
+    ratio = largest / smallest if smallest > 0 else float("inf")
+    missing = "no network has shown yet" if spectrum.unseen else "it cannot produce at all"
+    without = f" and {null} directions that {missing}" if null else ""
+    return (
+        f"Largest eigenvalue {largest:.4g} ({_meaning(geometry.plan)}), smallest "
+        f"{smallest:.4g}{without}: a ratio of {ratio:.3g}."
+    )
+
+
+def _meaning(plan: Plan) -> str:
+    return "modelled worst" if plan.of == OUTPUTS else "moved most by a training step"
+
+
+def known(spectrum: Spectrum) -> str:
+    """How well the directions are known, as a sentence."""
+    text = headline(spectrum)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _how(geometry: Geometry) -> str:
+    if geometry.exact:
+        return "exact, by a closed form, no network was drawn"
+    error, precision = geometry.whitened_error, geometry.plan.precision
+    known = "too few networks to tell the error" if error is None else f"whitened error {error:.2g}"
+    features = "" if precision is None else f", features in {precision.features}"
+    if precision is not None and precision.difference is None:
+        features += ", not checked against float64"
+    return (
+        f"{known} from {geometry.networks:,} networks in {geometry.state.seconds:.1f} s "
+        f"({geometry.plan.estimator}{features})"
+    )
+
+
+def taken_as(plan: Plan) -> list[str]:
+    """The first line of every result: what the networks are taken for."""
+    return [] if plan.assumptions is None else [assumptions.sentence(plan.assumptions)]
+
+
+def _redrawn(plan: Plan) -> list[str]:
+    """What was redrawn in networks that output zero."""
+    if not plan.redrawn:
+        return []
+    shown = ", ".join(plan.redrawn[:3]) + (", ..." if len(plan.redrawn) > 3 else "")
+    return [f"It outputs zero at initialisation; redrawn for this estimate: {shown}."]
+
+
+def _sampled_from(plan: Plan) -> str:
+    """What is sampled where the last layer is not integrated exactly."""
+    kinds = {"random": "random last layers", "tangent": "products of Jacobians"}
+    return kinds.get(plan.readout.kind, "plain outputs")
+
+
+def plan_summary(plan: Plan) -> dict[str, Any]:
+    """What `sads geometry --dry-run --json` prints."""
+    return provenance(plan) | {
+        "rows": plan.readout.structure.rows,
+        "batch": plan.batch,
+        "memory_bytes": _bytes(plan),
+        "memory_available": available_memory(),
+    }
+
+
+def plan_sentences(plan: Plan) -> list[str]:
+    """What `sads geometry --dry-run` prints."""
+    rows = plan.readout.structure.rows
+    subject = f"{plan.network} on {sizes(plan.shape)}, probe {plan.probe}"
+    lines = [*taken_as(plan), f"{subject}.", *_redrawn(plan)]
+    if plan.estimator == "closed form":
+        lines.append("Its geometry is known by a closed form: no network will be drawn.")
+    else:
+        lines += [_last_layer(plan), _precision(plan)]
+    needed, there = (size / 2**30 for size in (_bytes(plan), available_memory()))
+    lines.append(
+        f"The factor has {rows:,} x {rows:,} entries; at its peak the estimate needs about "
+        f"{max(needed, 0.01):.2g} GiB of memory for it, {there:.3g} GiB are there."
+    )
+    return [*lines, "Nothing was estimated: leave out --dry-run to do so."]
+
+
+def _bytes(plan: Plan) -> int:
+    return plan.readout.peak_memory(exact=plan.exact)
+
+
+def _last_layer(plan: Plan) -> str:
+    kinds = {"convolution": "a convolution", "tokens": "linear on tokens", "dense": "dense"}
+    if plan.readout.kind in kinds:
+        return f"Its last layer ({kinds[plan.readout.kind]}) is integrated exactly."
+    why = plan.note or f"the estimator is {plan.estimator}"
+    return f"Its last layer is not integrated, {_sampled_from(plan)} are sampled: {why}."
+
+
+def _precision(plan: Plan) -> str:
+    precision = plan.precision
+    if precision is None or precision.difference is None:
+        return "Features in float32, the only precision that it runs in."
+    return (
+        f"Features in {precision.features}: float32 and float64 differ by "
+        f"{precision.difference:.1g} on {precision.networks} networks, {precision.allowed:.1g} is "
+        "allowed."
+    )

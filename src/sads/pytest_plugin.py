@@ -1,0 +1,239 @@
+"""Checks of a score network for the test suite of the project that owns it.
+
+The plugin comes with the package and is found by pytest itself. Each check is a fixture of its own
+name, and a function to import where fixtures are in the way:
+
+    def test_network(assert_healthy, assert_same_geometry, assert_learns):
+        assert_healthy(make_network, (3, 32, 32))
+        assert_same_geometry(make_network, "golden/geometry", (3, 32, 32))
+        assert_learns(make_network, "gaussian", worst=0.1, shape=(3, 32, 32))
+
+`pytest --sads-update` makes golden geometries that are missing or have changed.
+"""
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+    from .doctor import Diagnosis
+    from .geometry import Geometry
+    from .learning import Risk
+    from .networks import ScoreFamily
+    from .specs.sources import Data, Network, Shape
+
+Severity = Literal["error", "warning", "note"]
+UPDATE = "--sads-update"
+NETWORKS = 256  # of a golden geometry
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that makes golden geometries."""
+    group = parser.getgroup("sads")
+    group.addoption(UPDATE, action="store_true", help="make golden geometries of networks again")
+
+
+def assert_healthy(
+    source: "Network",
+    shape: "Shape | None" = None,
+    *,
+    fail_on: Severity = "warning",
+    allow: tuple[str, ...] = (),
+    networks: int | None = None,
+    seed: int = 0,
+) -> "Diagnosis":
+    """Fail if the doctor finds something about a network.
+
+    Args:
+        source: what `sads.network` takes.
+        shape: shape of one sample.
+        fail_on: the least severity that fails.
+        allow: codes of findings that are known and accepted.
+        networks: untrained networks behind each geometry that the doctor looks at.
+        seed: of all draws.
+    """
+    __tracebackhide__ = True
+    from .doctor import NETWORKS as USUAL
+    from .doctor import diagnose
+    from .doctor.finding import at_least
+    from .specs.sources import as_family
+
+    family = as_family(source, shape=shape)
+    diagnosis = diagnose(family, networks=USUAL if networks is None else networks, seed=seed)
+    bad = [one for one in at_least(diagnosis.findings, fail_on) if one.code not in allow]
+    if bad:
+        lines = [
+            f"{one.severity} {one.code}: {one.evidence} {one.meaning} To do: {one.suggestion}"
+            for one in bad
+        ]
+        pytest.fail("\n".join([f"{family.name} is not healthy.", *lines]), pytrace=False)
+    return diagnosis
+
+
+def assert_same_geometry(
+    source: "Network",
+    golden: str | Path,
+    shape: "Shape | None" = None,
+    *,
+    level: float = 0.01,
+    ignore_scale: bool = False,
+    networks: int = NETWORKS,
+    update: bool = False,
+) -> "Comparison":
+    """Fail if the geometry of a network is another one than before.
+
+    The networks are drawn by the seed of the golden geometry, so that an unchanged network gives
+    the same numbers, and a changed one is judged by the error bars of both.
+
+    Args:
+        source: what `sads.network` takes.
+        golden: directory of the geometry to compare with, made by this check with `update`.
+        shape: shape of one sample.
+        level: how rarely equal geometries may be told apart.
+        ignore_scale: whether a common factor counts as no difference.
+        networks: behind a golden geometry that is made now.
+        update: make the golden geometry where there is none or where it differs.
+    """
+    __tracebackhide__ = True
+    from .comparison import compare
+    from .geometry import load_geometry
+    from .presentation.comparison import comparison_sentences
+    from .specs.sources import as_family
+
+    family = as_family(source, shape=shape)
+    place = Path(golden)
+    if not (place / "geometry.safetensors").is_file():
+        if not update:
+            pytest.fail(f"there is no geometry in {golden}: make it with {UPDATE}", pytrace=False)
+        _write(family, place, networks)
+    before = load_geometry(place)
+    comparison = compare(before, _again(family, before), level=level, ignore_scale=ignore_scale)
+    if comparison.different and update:
+        _write(family, place, networks)
+    elif comparison.different:
+        lines = comparison_sentences(comparison)
+        text = "\n".join([f"the geometry of {family.name} is not that in {golden}.", *lines])
+        pytest.fail(f"{text}\nIf that is meant, accept it with {UPDATE}.", pytrace=False)
+    return comparison
+
+
+def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
+    """A geometry made like another."""
+    from .geometry import estimate_geometry
+    from .specs.sources import as_probe
+
+    plan = before.plan
+    return estimate_geometry(
+        family,
+        probe=as_probe(plan.probe, shape=family.shape),
+        networks=max(before.networks, 1),
+        seed=plan.seed,
+        estimator="naive" if plan.estimator == "naive" else "integrated",
+        weighting=plan.weighting,
+        timesteps=plan.timesteps,
+        zero_output=plan.zero_output,
+    )
+
+
+def _write(family: "ScoreFamily", place: Path, networks: int) -> None:
+    from .geometry import estimate_geometry
+
+    if place.exists():
+        shutil.rmtree(place)
+    estimate_geometry(family, networks=networks, out=place, zero_output="last")
+
+
+def assert_learns(
+    source: "Network",
+    data: "Data",
+    *,
+    worst: float,
+    shape: "Shape | None" = None,
+    directions: str | None = None,
+    iterations: int = 100,
+    batch_size: int = 64,
+    learning_rate: float = 1e-3,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Fail if a short training leaves some direction behind.
+
+    What counts is the share of the error that has gone along each direction or band of frequency:
+    of the excess risk where the data's optimum is known, of the held-out loss elsewhere.
+
+    Args:
+        source: what `sads.network` takes.
+        data: in the data grammar, a dataset, or an array of samples.
+        worst: the least share of the error that has to go along the worst direction.
+        shape: shape of one sample.
+        directions: in the grammar of directions; bands of frequency unless given.
+        iterations: updates of the training.
+        batch_size: samples a batch.
+        learning_rate: of Adam.
+        seed: of all draws.
+
+    Returns:
+        the share that has gone, for each direction or band.
+    """
+    __tracebackhide__ = True
+    from . import api
+    from .specs.sources import as_family
+
+    family = as_family(source, shape=shape)
+    trained = api.train(
+        family,
+        data,
+        iterations=iterations,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        seed=seed,
+    )
+    after = api.risk(trained, data=data, directions=directions, tolerance=0.05, seed=seed)
+    before = _untrained_risk(family, data, directions, seed)
+    gone = 1 - after.by_direction / before.by_direction
+    shares = dict(zip(after.labels, map(float, gone), strict=True))
+    label = min(shares, key=shares.__getitem__)
+    if not shares[label] >= worst:
+        pytest.fail(
+            f"{family.name} hardly learns {label}: {shares[label]:.1%} of the "
+            f"{'excess risk' if after.exact else 'held-out loss'} has gone after {iterations} "
+            f"steps, expected {worst:.1%}. Ask what is wrong with it: sads doctor",
+            pytrace=False,
+        )
+    return shares
+
+
+def _untrained_risk(
+    family: "ScoreFamily", data: "Data", directions: str | None, seed: int
+) -> "Risk":
+    from .learning import measure_risk, reference_for
+    from .specs.sources import as_dataset, as_directions
+
+    return measure_risk(
+        family.member(seed).eval(),
+        reference_for(as_dataset(data, shape=family.shape, split="held-out")),
+        family.schedule,
+        family.shape,
+        directions=as_directions(directions, shape=family.shape),
+        tolerance=0.05,
+        seed=seed,
+    )
+
+
+@pytest.fixture(name="assert_healthy")
+def _assert_healthy_fixture() -> "Callable[..., Diagnosis]":
+    return assert_healthy
+
+
+@pytest.fixture(name="assert_same_geometry")
+def _assert_same_geometry_fixture(request: pytest.FixtureRequest) -> "Callable[..., Comparison]":
+    return partial(assert_same_geometry, update=bool(request.config.getoption(UPDATE)))
+
+
+@pytest.fixture(name="assert_learns")
+def _assert_learns_fixture() -> "Callable[..., dict[str, float]]":
+    return assert_learns

@@ -1,0 +1,56 @@
+"""The commands that make a geometry and a report again."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..geometry import Geometry
+from ..presentation.numbers import sizes
+from ..specs import ProbeSpec
+
+
+def geometry_command(geometry: Geometry, out: str | Path) -> str:
+    """`sads geometry ...`, for the same networks, seed and probe.
+
+    A probe at points or data is known by the content of its file only; a placeholder stands for it.
+    """
+    plan = geometry.plan
+    words = ["sads", "geometry", plan.network, "--shape", sizes(plan.shape)]
+    probe = ProbeSpec.parse(plan.probe)
+    kind, from_file = probe.kind, probe.kind in ("point", "forward")
+    if from_file:
+        words += ["--probe", f"{kind}:{'FILE.npy' if kind == 'point' else 'DATA'}"]
+    elif plan.probe != "zero":
+        words += ["--probe", plan.probe]
+    if not geometry.exact:
+        words += ["--networks", str(geometry.networks), "--seed", str(plan.seed)]
+    if plan.estimator == "naive":
+        words += ["--estimator", "naive"]
+    if plan.of != "outputs":
+        words += ["--of", plan.of]
+    if plan.weighting != "score":
+        words += ["--weighting", plan.weighting]
+    if plan.timesteps != (0, plan.steps):
+        words += ["--timesteps", f"{plan.timesteps[0]}:{plan.timesteps[1]}"]
+    if plan.zero_output != "explain":
+        words += ["--zero-output", plan.zero_output]
+    note = f"  # {kind} {probe.where} is the content's digest" if from_file else ""
+    return shlex.join([*words, "--out", str(out)]) + note
+
+
+def report_command(
+    directories: Sequence[str | Path],
+    data: str | None,
+    sweep: str | Path | None,
+    trainings: Sequence[str | Path],
+    *,
+    doctor: bool,
+) -> str:
+    """`sads report ...`, for the same arguments."""
+    words = ["sads", "report", *map(str, directories)]
+    words += ["--data", data] if data else []
+    words += ["--sweep", str(sweep)] if sweep else []
+    for training in trainings:
+        words += ["--training", str(training)]
+    words += ["--doctor"] if doctor else []
+    return shlex.join([*words, "--out", "report.html"])

@@ -1,0 +1,34 @@
+"""Calls for workers."""
+
+import os
+import signal
+import time
+
+
+def shout(text: str) -> str:
+    """A call for workers."""
+    return text.upper()
+
+
+def who(text: str) -> str:
+    """The worker's process, after a while."""
+    time.sleep(float(text))
+    return str(os.getpid())
+
+
+def die(text: str) -> str:
+    """A call that kills its worker."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return text
+
+
+def threads(text: str) -> str:
+    """The worker's torch threads."""
+    import torch
+
+    return str(torch.get_num_threads())
+
+
+def fail(text: str) -> str:
+    """A call that raises."""
+    raise RuntimeError(text)

@@ -1,0 +1,79 @@
+"""The answer in words, against geometries whose answer is known."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import sads
+from sads.doctor import Diagnosis, Finding
+from sads.geometry import load_geometry
+from sads.report.sentences import answer, predicted
+from sads.report.subjects import Named, Subject
+
+
+class Fixed(nn.Module):
+    """Outputs a random amount of one pattern, and a little noise from its own parameters."""
+
+    def __init__(self, pattern, level):
+        super().__init__()
+        self.pattern, self.level = pattern, level
+        self.amount = nn.Parameter(torch.randn(1))
+        self.noise = nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x, t):
+        z = self.amount * self.pattern + self.level * self.noise
+        return z.expand(x.shape[0], 1, 8, 8)
+
+
+def _geometry(pattern):
+    made = torch.tensor(pattern, dtype=torch.float32)
+    return sads.estimate_geometry(
+        lambda: Fixed(made, 0.02), shape=(1, 8, 8), networks=1024, estimator="naive"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word"),
+    [
+        (np.ones((8, 8)), "coarse patterns worst"),
+        (np.indices((8, 8)).sum(0) % 2 * 2.0 - 1, "fine detail worst"),
+    ],
+)
+def test_the_planted_pattern_is_named_worst(pattern, word, monkeypatch):
+    monkeypatch.setattr(
+        "sads.report.frequencies.TENTH", 1 / 64
+    )  # the pattern is one direction of 64
+    found = _geometry(pattern)
+    assert found.spectrum().band_of(0).width == 1
+    assert word in predicted(found)
+
+
+def test_an_isotropic_geometry_favours_nothing():
+    found = sads.estimate_geometry("mlp,width=8", shape="1x4x4", networks=60)
+    assert "all directions alike" in predicted(found)
+
+
+def test_what_to_do_follows_from_what_is_known(unet):
+    named = Named(str(unet), load_geometry(unet))
+    assert "--data" in answer(Subject(named)).actions[-1].text
+    digits = sads.align(named.geometry, "digits")
+    assert digits.relative > 1
+    told = answer(Subject(named, alignment=digits))
+    assert "model badly" in (told.data or "")
+    assert "--rotation random" in (told.actions[-1].command or "")
+    # Data along the direction of the smallest eigenvalue needs no rotation.
+    best = named.geometry.spectrum().sads.directions[:, 0]
+    amounts = np.random.default_rng(0).standard_normal((100, 1))
+    along = sads.align(named.geometry, (amounts * best).reshape(-1, 1, 8, 8))
+    told = answer(Subject(named, alignment=along))
+    assert "model well" in (told.data or "")
+    assert "Leave the data" in told.actions[-1].text
+
+
+def test_findings_come_before_advice_about_data(unet):
+    named = Named(str(unet), load_geometry(unet))
+    finding = Finding("time-blind", "warning", "e", "m", "use fewer groups")
+    diagnosis = Diagnosis("n", (1, 8, 8), (finding,), 12, ())
+    told = answer(Subject(named, diagnosis=diagnosis))
+    assert told.actions[0].text == "Mend time-blind: use fewer groups."

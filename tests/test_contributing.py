@@ -1,0 +1,35 @@
+"""What CONTRIBUTING.md says about places is so."""
+
+import inspect
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+from sads.doctor import findings
+from sads.presentation.registry import RENDERERS
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_every_place_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    places = re.findall(r"`(src/[^`]*)`", text)
+    assert len(places) >= 8
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+def test_every_check_is_in_the_list_of_findings():
+    written = set()
+    for module in pkgutil.iter_modules(findings.__path__, "sads.doctor.findings."):
+        for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction):
+            returned = inspect.signature(function).return_annotation
+            if function.__module__ == module.name and "Finding" in str(returned):
+                written.add(name)
+    assert written == {check.__name__ for check in (*findings.RESPONSES, *findings.GEOMETRIES)}
+
+
+def test_every_renderer_is_there():
+    for name, home in RENDERERS.items():
+        html = import_module(f"sads.presentation.{home}").html
+        assert name in str(inspect.signature(html))
