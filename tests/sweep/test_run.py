@@ -92,6 +92,7 @@ def test_the_result_is_what_the_commands_give(tmp_path):
         "risk_off_error": risk.off_error,
         "nats": risk.nats,
         "nats_error": risk.nats_error,
+        "leakage": pytest.approx(_outside(samples, fresh.direction)),
     }
     assert measured["w2_direction"] is not None
     artefact = load_file(Layout(tmp_path / "sweep").artefact(result.artefact))
@@ -99,6 +100,13 @@ def test_the_result_is_what_the_commands_give(tmp_path):
     np.testing.assert_array_equal(artefact["losses"], trained.losses.numpy())
     head = trained.network.state_dict()["head.weight"].numpy()
     np.testing.assert_array_equal(artefact["network.head.weight"], head)
+
+
+def _outside(samples, direction):
+    """Root mean square of the part of samples that is orthogonal to a unit vector."""
+    flat = samples.reshape(len(samples), -1).astype(float)
+    lengths = np.square(flat).sum(axis=1) - np.square(flat @ np.ravel(direction))
+    return np.sqrt(lengths.mean())
 
 
 def test_artefacts_can_leave_the_parameters_out(tmp_path):

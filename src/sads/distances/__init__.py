@@ -2,6 +2,7 @@
 
 from .distance import Distance, measure_distance
 from .gaussian import gaussian_wasserstein, gaussian_wasserstein_1d
+from .leakage import leakage
 from .max_sliced import MaxSlicedWasserstein, max_sliced_wasserstein
 from .sliced import SlicedWasserstein, sliced_wasserstein
 
@@ -11,6 +12,7 @@ __all__ = [
     "SlicedWasserstein",
     "gaussian_wasserstein",
     "gaussian_wasserstein_1d",
+    "leakage",
     "max_sliced_wasserstein",
     "measure_distance",
     "sliced_wasserstein",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..sweep.store.results import Results
 
 _SHOWN = (
-    *("sw2", "msw2", "msw2_optimised", "w2_direction", "loss"),
+    *("sw2", "msw2", "msw2_optimised", "w2_direction", "leakage", "loss"),
     *("risk", "risk_along", "risk_off", "nats"),
 )
 _KEYS = ("network", "shape", "data", "rotation", "rank", "protocol", "geometry")

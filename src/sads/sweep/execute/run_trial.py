@@ -126,18 +126,21 @@ def _train(
 
 def _distances(trial: Trial, samples: Float[np.ndarray, "N ..."]) -> dict[str, float | int | None]:
     """Distances to held-out data; without samples there are none."""
-    from ...distances import Distance, measure_distance
+    from ...distances import Distance, leakage, measure_distance
 
     if not len(samples):
         return dict.fromkeys(field.name for field in fields(Distance))
     held_out = dataset(trial, samples.shape[1:], "held-out", trial.protocol.samples)
-    return measure_distance(
+    distance = measure_distance(
         samples,
         held_out.samples,
         y_direction=held_out.direction,
         projections=trial.protocol.projections,
         seed=trial.seed,
-    ).to_dict()
+    )
+    support = None if held_out.law is None else held_out.law.support
+    leak = None if support is None else leakage(samples, support)
+    return distance.to_dict() | {"leakage": leak}
 
 
 def _sample(

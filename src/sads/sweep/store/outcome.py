@@ -82,7 +82,8 @@ class Metrics(RiskNumbers, frozen=True):
     """What was measured: distances to held-out data (`sads.distances.Distance`) and exact risk.
 
     Without samples there are no distances. `loss` is the mean over the last tenth of the training.
-    `w2_direction` is for rank-one data.
+    `w2_direction` is for rank-one data; `leakage` is the root mean square of what samples have
+    outside the subspace of the data, where its law is known and leaves some outside.
     """
 
     sw2: Size | None
@@ -94,6 +95,7 @@ class Metrics(RiskNumbers, frozen=True):
     projections: int | None = Field(ge=1)
     w2_direction: Size | None
     loss: Size
+    leakage: Size | None = None
 
     @model_validator(mode="after")
     def _distances_are_whole(self) -> "Metrics":
