@@ -5,7 +5,6 @@ On disk it is one safetensors file: the matrix with a header under one checksum.
 
 import math
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from jaxtyping import Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from ..choices import RotationKind
 from ..errors import ArtefactError, InputError
 from ..geometry import Geometry
 from ..inspection.zero_outputs import is_named
@@ -23,8 +23,6 @@ from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensi
 FILE = "rotation.safetensors"
 FORMAT, UNSEALED = "sads.rotation/2", "sads.rotation/1"
 LONGER = 1e-3  # by how much a row of a rotation may miss the length of one
-
-Kind = Literal["min", "max", "random", "identity"]
 
 
 class Origin(BaseModel, frozen=True, extra="forbid"):
@@ -46,7 +44,7 @@ class Origin(BaseModel, frozen=True, extra="forbid"):
             would have been as good.
     """
 
-    kind: Kind
+    kind: RotationKind
     shape: tuple[int, ...]
     rank: int | None = None
     seed: int | None = None

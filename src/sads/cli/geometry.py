@@ -3,8 +3,8 @@
 import json as jsonlib
 from pathlib import Path
 from shlex import quote
-from typing import Literal
 
+from ..choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
 
 
@@ -15,14 +15,14 @@ def geometry(
     networks: int | None = None,
     tolerance: float | None = None,
     probe: str = "zero",
-    of: Literal["outputs", "tangent"] = "outputs",
-    estimator: Literal["integrated", "naive"] | None = None,
-    weighting: Literal["score", "noise"] = "score",
+    of: Quantity = "outputs",
+    estimator: EstimatorName | None = None,
+    weighting: Weighting = "score",
     timesteps: str | None = None,
     seed: Seed = 0,
     out: Path | None = None,
     device: str = "cpu",
-    zero_output: Literal["explain", "last", "all"] = "explain",
+    zero_output: ZeroOutput = "explain",
     dry_run: Flag = False,
     json: Flag = False,
 ) -> None:

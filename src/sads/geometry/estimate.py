@@ -18,14 +18,13 @@ from .run import Progress, estimates, settled
 from .source import Source, prepare
 
 
-class Options(TypedDict, total=False):
-    """Options of an estimate; all have defaults.
+class PlainOptions(TypedDict, total=False):
+    """Options of an estimate but for the probe; all have defaults.
 
     Attributes:
         networks: stop after so many networks.
         tolerance: stop at this whitened error (0.02, for tangents 0.05, unless `networks` is
             given).
-        probe: where to look; x = 0 by default.
         of: `outputs` (default) for G, `tangent` for the tangent kernel K.
         estimator: `integrated` (default) or `naive`, for outputs.
         weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
@@ -41,7 +40,6 @@ class Options(TypedDict, total=False):
 
     networks: int | None
     tolerance: float | None
-    probe: Probe
     of: str
     estimator: str | None
     weighting: str
@@ -51,6 +49,12 @@ class Options(TypedDict, total=False):
     device: str
     zero_output: str
     on_progress: Callable[[Progress], None] | None
+
+
+class Options(PlainOptions, total=False):
+    """Options of an estimate, with where to look: a probe, x = 0 by default."""
+
+    probe: Probe
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
