@@ -124,7 +124,7 @@ def run_parts(
 def _run(
     request: Request, folder: str, part: str, specification: Specification, engine: Engine
 ) -> str | None:
-    """Run the trials of a part; what is wrong with them, if anything."""
+    """Run the trials of a part, and return what is wrong with them, if anything."""
     out = request.work(folder, part)
 
     def report(progress: Progress) -> None:

@@ -17,7 +17,7 @@ from ..networks.adapters import Assumptions
 from ..path import Schedule
 from .precision import Precision
 
-OUTPUTS = "outputs"  # what a plan is about that does not say it
+OUTPUTS = "outputs"  # the quantity of a plan that does not name one
 CLOSED_FORM = "closed form"  # the estimator that needs no networks
 
 

@@ -118,7 +118,7 @@ class Geometry(Shown):
 
     @property
     def trace(self) -> float:
-        """Tr G."""
+        """The trace of G."""
         return float(np.trace(self.factor)) * self.structure.copies
 
     def matvec(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch D"]:
