@@ -114,7 +114,7 @@ def run_parts(
     finally:
         engine.close()
     if failed:
-        raise UnfinishedError(f"{'; '.join(failed)}; --retry-failed runs them once more")
+        raise UnfinishedError(f"{'; '.join(failed)}; retry_failed=True runs them once more")
     return {
         part: [{"part": part} | row for row in read_rows(request.work(folder, part))[1]]
         for part in parts
