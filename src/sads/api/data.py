@@ -21,7 +21,7 @@ def align(geometry: str | Path | Geometry, data: Data) -> Alignment:
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
-    >>> sads.align(geometry, "digits").relative > 1  # where the network models badly
+    >>> sads.align(geometry, "digits").relative > 1  # on large eigenvalues
     True
     """
     known = as_geometry(geometry)
