@@ -24,7 +24,7 @@ from .learning import Forecast, Recipe, Risk, measure_risk, reference_for
 from .learning.ladder import forecast_data
 from .learning.recipe import Optimiser
 from .networks import ScoreFamily
-from .path import Schedule
+from .path import DiffusionPath
 from .randomness import Random
 from .ranking import PilotProtocol, Ranking, check_families, rank_families
 from .specs.rotations import rotation_for
@@ -51,7 +51,7 @@ def network(
     *,
     shape: Shape | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
 ) -> ScoreFamily:
     """A family of score networks.
 
@@ -61,10 +61,11 @@ def network(
             a family.
         shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables. Presets have
             their own, and so do families, where another one is refused.
-        prediction: what the modules predict: `"eps"`, `"v"` or `"x0"`; in a string it can also
-            be written as `",prediction=v"`.
-        schedule: the noise schedule they are meant for: `"linear"`, `"cosine"` or a `Schedule`;
-            that of the family, or the linear one of a thousand steps, unless given.
+        prediction: what the modules predict: `"eps"`, `"v"`, `"x0"`, `"flow"` (the velocity
+            eps - x_0) or `"score"`; in a string it can also be written as `",prediction=v"`.
+        schedule: the path from data to noise they are meant for: `"linear"`, `"cosine"`,
+            `"flow"`, `"ve"`, `"edm"` or a path; unless given that of the family or string
+            (`",path=cosine"`), a rectified flow for `prediction="flow"`, else the linear schedule.
 
     >>> import sads
     >>> sads.network("cnn", shape="1x8x8", schedule="cosine").schedule
@@ -83,7 +84,7 @@ def estimate_geometry(
     seed: int = 0,
     out: str | Path | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     of: str = "outputs",
     estimator: str | None = None,
     weighting: str = "score",
@@ -147,7 +148,7 @@ def running_estimates(
     seed: int = 0,
     out: str | Path | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     of: str = "outputs",
     estimator: str | None = None,
     weighting: str = "score",
@@ -190,7 +191,7 @@ def diagnose(
     networks: int | None = None,
     seed: int = 0,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> Diagnosis:
     """What is wrong with an architecture, before anyone trains it.
@@ -227,7 +228,7 @@ def train(
     geometry: str | Path | Geometry | None = None,
     rank: int | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     accumulate: int = 1,
     clip: float = 1.0,
     weight_decay: float = 0.0,
@@ -314,8 +315,9 @@ def sample(
     trained: str | Path | Trained,
     count: int,
     *,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    eta: float | None = None,
+    solver: str | None = None,
     seed: Random = 0,
     compile: bool = False,  # noqa: A002 - torch's name
     device: str = "cpu",
@@ -326,8 +328,10 @@ def sample(
     Args:
         trained: what `train` returned, or the directory that it wrote.
         count: how many samples.
-        steps: timesteps visited; 1000 is ancestral sampling in full.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        steps: levels visited; all of them, at most a thousand, unless given.
+        eta: of DDIM's formula, 1 for ancestral sampling, 0 for the deterministic one.
+        solver: `"ddpm"`, `"ddim"`, `"euler"` or `"heun"`; unless given, DDIM's formula with eta,
+            without eta `"ddpm"` where the path preserves variance and `"euler"` elsewhere.
         seed: of all noise, or a generator that gives one.
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
@@ -343,6 +347,7 @@ def sample(
         count,
         steps=steps,
         eta=eta,
+        solver=solver,
         seed=seed,
         compile=compile,
         device=device,
@@ -355,8 +360,9 @@ def sample_chunks(
     trained: str | Path | Trained,
     count: int,
     *,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    eta: float | None = None,
+    solver: str | None = None,
     seed: Random = 0,
     chunk: int = CHUNK,
     first: int = 0,
@@ -370,8 +376,9 @@ def sample_chunks(
     Args:
         trained: as in `sample`.
         count: how many samples.
-        steps: timesteps visited.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        steps: as in `sample`.
+        eta: likewise.
+        solver: likewise.
         seed: of all noise, or a generator that gives one.
         chunk: samples computed at once; it does not change them.
         first: leave out the samples before this one, which are known already.
@@ -390,6 +397,7 @@ def sample_chunks(
         count,
         steps=steps,
         eta=eta,
+        solver=solver,
         seed=seed,
         chunk=chunk,
         first=first,
@@ -488,11 +496,13 @@ def risk(
     exact: bool = False,
     timestep_law: str | Float[np.ndarray, " T"] | None = None,
     loss_weights: str | Float[np.ndarray, " T"] | None = None,
+    of: str = "noise",
+    sigmas: Sequence[float] | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     shape: Shape | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
 ) -> Risk:
     """The error of a trained network by direction and noise level.
 
@@ -507,6 +517,9 @@ def risk(
         exact: whether to refuse data whose optimum is not known.
         timestep_law: probability of each timestep in the total, as in `forecast`.
         loss_weights: weight of each timestep in the total, as in `forecast`.
+        of: what it is the error of: `"noise"`, or the `"clean"` sample, the denoised image.
+        sigmas: ratios of noise to signal over which the total is the mean, instead of all
+            timesteps: with `of="clean"`, how networks on different paths are compared.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         shape: as in `network`, for a network with `weights`.
@@ -535,6 +548,8 @@ def risk(
         other=second,
         directions=as_directions(directions, shape=family.shape),
         emphasis=recipe.emphasis(family.schedule),
+        of=of,
+        sigmas=sigmas,
         tolerance=tolerance,
         seed=seed,
     )
@@ -562,7 +577,7 @@ def forecast(
     on_progress: Callable[[int, float], None] | None = None,
     shape: Shape | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
 ) -> Forecast:
     """Forecast what training does along each direction: what is learned early, what stays noisy.
 
@@ -631,7 +646,7 @@ def rank(
     pilot: PilotProtocol | None = None,
     out: str | Path | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> Ranking:
     """Order architectures for a dataset.

@@ -134,8 +134,9 @@ def samples_of(
     trained: Trained,
     count: int,
     *,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    eta: float | None = None,
+    solver: str | None = None,
     seed: Random = 0,
     chunk: int = CHUNK,
     first: int = 0,
@@ -148,8 +149,9 @@ def samples_of(
     Args:
         trained: the network.
         count: how many, any number.
-        steps: timesteps visited; fewer than the schedule's are evenly respaced.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        steps: levels visited, at most a thousand unless given; fewer than all are evenly respaced.
+        eta: of DDIM's formula, 1 for ancestral sampling, 0 for the deterministic one.
+        solver: `ddpm`, `ddim`, `euler` or `heun`; see `sample_chunks`.
         seed: of all noise, or a generator that gives one.
         chunk: samples computed at once; it does not change them.
         first: leave out the samples before this one, which are known already.
@@ -170,6 +172,7 @@ def samples_of(
         family.schedule,
         steps=steps,
         eta=eta,
+        solver=solver,
         seed=seed,
         chunk=chunk,
         first=first,
