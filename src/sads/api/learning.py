@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ..choices import ForecastMethod, Optimiser, Prediction
+from ..choices import ForecastMethod, Optimiser, Prediction, RiskOf
 from ..diffusion import Trained
 from ..directions.sets import DirectionSet
 from ..learning import Forecast, Recipe, Risk, measure_risk, reference_for
 from ..learning.ladder import forecast_data
-from ..path import Schedule
+from ..path import DiffusionPath
 from ..ranking import PilotProtocol, Ranking, check_families, rank_families
 from ..specs.sources import (
     Data,
@@ -36,11 +36,13 @@ def risk(
     exact: bool = False,
     timestep_law: str | Float[np.ndarray, " T"] | None = None,
     loss_weights: str | Float[np.ndarray, " T"] | None = None,
+    of: RiskOf = "noise",
+    sigmas: Sequence[float] | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     shape: Shape | None = None,
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
 ) -> Risk:
     """The error of a trained network by direction and noise level.
 
@@ -55,6 +57,9 @@ def risk(
         exact: whether to refuse data whose optimum is not known.
         timestep_law: probability of each timestep in the total, as in `forecast`.
         loss_weights: weight of each timestep in the total, as in `forecast`.
+        of: what it is the error of: `"noise"`, or the `"clean"` sample, the denoised image.
+        sigmas: ratios of noise to signal over which the total is the mean, instead of all
+            timesteps: with `of="clean"`, how networks on different paths are compared.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         shape: as in `network`, for a network with `weights`.
@@ -83,6 +88,8 @@ def risk(
         other=second,
         directions=as_directions(directions, shape=family.shape),
         emphasis=recipe.emphasis(family.schedule),
+        of=of,
+        sigmas=sigmas,
         tolerance=tolerance,
         seed=seed,
     )
@@ -110,7 +117,7 @@ def forecast(
     on_progress: Callable[[int, float], None] | None = None,
     shape: Shape | None = None,
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
 ) -> Forecast:
     """Forecast what training does along each direction: what is learned early, what stays noisy.
 
@@ -179,7 +186,7 @@ def rank(
     pilot: PilotProtocol | None = None,
     out: str | Path | None = None,
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> Ranking:
     """Order architectures for a dataset.

@@ -8,11 +8,11 @@ from jaxtyping import Float
 
 from .. import diffusion as _diffusion
 from ..alignment import Rotation
-from ..choices import Prediction
+from ..choices import Prediction, SolverName
 from ..diffusion import Callback, Trained, settings_for
 from ..diffusion.sampling import CHUNK, OnStep
 from ..geometry import Geometry
-from ..path import Schedule
+from ..path import DiffusionPath
 from ..randomness import Random
 from ..specs.rotations import rotation_for
 from ..specs.sources import Data, Network, Shape, as_dataset, as_family, as_trained
@@ -32,7 +32,7 @@ def train(
     geometry: str | Path | Geometry | None = None,
     rank: int | None = None,
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     accumulate: int = 1,
     clip: float = 1.0,
     weight_decay: float = 0.0,
@@ -119,8 +119,9 @@ def sample(
     trained: str | Path | Trained,
     count: int,
     *,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    eta: float | None = None,
+    solver: SolverName | None = None,
     seed: Random = 0,
     compile: bool = False,  # noqa: A002 - torch's name
     device: str = "cpu",
@@ -131,8 +132,10 @@ def sample(
     Args:
         trained: what `train` returned, or the directory that it wrote.
         count: how many samples.
-        steps: timesteps visited; 1000 is ancestral sampling in full.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        steps: levels visited; all of them, at most a thousand, unless given.
+        eta: of DDIM's formula, 1 for ancestral sampling, 0 for the deterministic one.
+        solver: `"ddpm"`, `"ddim"`, `"euler"` or `"heun"`; unless given, DDIM's formula with eta,
+            without eta `"ddpm"` where the path preserves variance and `"euler"` elsewhere.
         seed: of all noise, or a generator that gives one.
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
@@ -148,6 +151,7 @@ def sample(
         count,
         steps=steps,
         eta=eta,
+        solver=solver,
         seed=seed,
         compile=compile,
         device=device,
@@ -160,8 +164,9 @@ def sample_chunks(
     trained: str | Path | Trained,
     count: int,
     *,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    eta: float | None = None,
+    solver: SolverName | None = None,
     seed: Random = 0,
     chunk: int = CHUNK,
     first: int = 0,
@@ -175,8 +180,9 @@ def sample_chunks(
     Args:
         trained: as in `sample`.
         count: how many samples.
-        steps: timesteps visited.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        steps: as in `sample`.
+        eta: likewise.
+        solver: likewise.
         seed: of all noise, or a generator that gives one.
         chunk: samples computed at once; it does not change them.
         first: leave out the samples before this one, which are known already.
@@ -195,6 +201,7 @@ def sample_chunks(
         count,
         steps=steps,
         eta=eta,
+        solver=solver,
         seed=seed,
         chunk=chunk,
         first=first,

@@ -10,7 +10,7 @@ from ..choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
 from ..doctor import Diagnosis
 from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
-from ..path import Schedule
+from ..path import DiffusionPath
 from ..signatures import same_arguments
 from ..specs.sources import Network, Shape, as_family, as_probe
 
@@ -20,7 +20,7 @@ def network(
     *,
     shape: Shape | None = None,
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
 ) -> ScoreFamily:
     """A family of score networks.
 
@@ -30,10 +30,11 @@ def network(
             a family.
         shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables. Presets have
             their own, and so do families, where another one is refused.
-        prediction: what the modules predict: `"eps"`, `"v"` or `"x0"`; in a string it can also
-            be written as `",prediction=v"`.
-        schedule: the noise schedule they are meant for: `"linear"`, `"cosine"` or a `Schedule`;
-            that of the family, or the linear one of a thousand steps, unless given.
+        prediction: what the modules predict: `"eps"`, `"v"`, `"x0"`, `"flow"` (the velocity
+            eps - x_0) or `"score"`; in a string it can also be written as `",prediction=v"`.
+        schedule: the path from data to noise they are meant for: `"linear"`, `"cosine"`,
+            `"flow"`, `"ve"`, `"edm"` or a path; unless given that of the family or string
+            (`",path=cosine"`), a rectified flow for `prediction="flow"`, else the linear schedule.
 
     >>> import sads
     >>> sads.network("cnn", shape="1x8x8", schedule="cosine").schedule
@@ -52,7 +53,7 @@ def estimate_geometry(
     seed: int = 0,
     out: str | Path | None = None,
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     of: Quantity = "outputs",
     estimator: EstimatorName | None = None,
     weighting: Weighting = "score",
@@ -113,7 +114,7 @@ def running_estimates(
     shape: Shape | None = None,
     probe: str | Probe = "zero",
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     **options: Unpack[_geometry.PlainOptions],
 ) -> Iterator[Geometry]:
     """Like `estimate_geometry`, with the same arguments, but yields estimates as they improve.
@@ -136,7 +137,7 @@ def diagnose(
     networks: int | None = None,
     seed: int = 0,
     prediction: Prediction | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> Diagnosis:
     """What is wrong with an architecture, before anyone trains it.

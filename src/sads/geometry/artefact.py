@@ -14,7 +14,7 @@ from ..directions import FOLDS
 from ..directions.structure import STRUCTURES
 from ..errors import ArtefactError
 from ..inspection.readout import ReadOut
-from ..path import WEIGHTINGS, Schedule
+from ..path import WEIGHTINGS
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .estimators import ESTIMATORS
 from .plan import CLOSED_FORM, Plan, timestep_range
@@ -74,7 +74,7 @@ def check_plan(plan: Plan) -> None:
     """Refuse a stored plan that no estimate can have; inside `sensible`."""
     size = check_shape(plan.shape)
     expect(plan.steps <= MOST_STEPS, f"at most {MOST_STEPS:,} noise levels, got {plan.steps:,}")
-    timestep_range(plan.timesteps, Schedule(plan.schedule, plan.steps))
+    timestep_range(plan.timesteps, plan.path)
     expect(plan.weighting in WEIGHTINGS, f"a weighting, got {plan.weighting!r}")
     expect(plan.of in ESTIMATORS, f"a known quantity, got {plan.of!r}")
     estimators = (*ESTIMATORS[plan.of], CLOSED_FORM)
