@@ -41,6 +41,7 @@ from .specs.sources import (
     as_probe,
     as_shape,
     as_splits,
+    as_subspace,
     as_trained,
 )
 from .specs.timesteps import as_loss_weights, as_timestep_law
@@ -89,6 +90,7 @@ def estimate_geometry(
     weighting: str = "score",
     timesteps: tuple[int, int] | None = None,
     zero_output: str = "explain",
+    subspace: str | None = None,
     device: str = "cpu",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Geometry:
@@ -112,6 +114,10 @@ def estimate_geometry(
         zero_output: what to do about networks that output zero at initialisation: `"explain"`
             stops with the reason, `"last"` redraws the layer that zeroes the output or sets its
             gain to one, `"all"` does so with every zero layer.
+        subspace: of large samples, the subspace that G is estimated in: `"dct:32"` for the lowest
+            32 x 32 frequencies, `"adaptive:512"` for 512 directions that a sketch from networks of
+            its own finds, `"full"` for the whole. Unless given the whole, and one that fits where
+            that does not.
         device: `"cpu"` or a CUDA device.
         on_progress: called after each batch.
 
@@ -132,6 +138,7 @@ def estimate_geometry(
         weighting=weighting,
         timesteps=timesteps,
         zero_output=zero_output,
+        subspace=as_subspace(subspace),
         device=device,
         on_progress=on_progress,
     )
@@ -153,6 +160,7 @@ def running_estimates(
     weighting: str = "score",
     timesteps: tuple[int, int] | None = None,
     zero_output: str = "explain",
+    subspace: str | None = None,
     device: str = "cpu",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Geometry]:
@@ -178,6 +186,7 @@ def running_estimates(
         weighting=weighting,
         timesteps=timesteps,
         zero_output=zero_output,
+        subspace=as_subspace(subspace),
         device=device,
         on_progress=on_progress,
     )

@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from ..devices import memory_errors_explained
+from ..inspection.compression import Compressed
+from ..inspection.subspaces import Whole
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
+from .artefact import FILE, read_state
 from .estimators import estimator_of
+from .fitting import Request
 from .goal import Goal
 from .plan import Plan
 from .result import Geometry
@@ -36,6 +40,8 @@ class Options(TypedDict, total=False):
         zero_output: what to do about networks that output zero at initialisation: `explain`
             (default) stops with the reason, `last` redraws the layer that zeroes the output with
             its own default or sets its gain to one, `all` does so with every zero layer.
+        subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
+            default the whole, and one that fits where that does not.
         on_progress: called after each batch.
     """
 
@@ -50,6 +56,7 @@ class Options(TypedDict, total=False):
     out: str | Path | None
     device: str
     zero_output: str
+    subspace: Request
     on_progress: Callable[[Progress], None] | None
 
 
@@ -103,8 +110,17 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         seed=options.get("seed", 0),
         device=options.get("device", "cpu"),
         zero_output=options.get("zero_output", "explain"),
+        subspace=options.get("subspace") or _stored_subspace(options.get("out")),
     )
     return goal, source
+
+
+def _stored_subspace(out: str | Path | None) -> Request:
+    """That of the geometry that is continued: what fits may have changed since it was begun."""
+    if out is None or not (Path(out) / FILE).exists():
+        return None
+    readout = read_state(Path(out))[0].readout
+    return readout.subspace if isinstance(readout, Compressed) else Whole()
 
 
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
