@@ -12,7 +12,7 @@ from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
 from ..path import DiffusionPath
 from ..signatures import same_arguments
-from ..specs.sources import Network, Shape, as_family, as_probe
+from ..specs.sources import Network, Shape, as_family, as_probe, as_subspace
 
 
 def network(
@@ -59,6 +59,7 @@ def estimate_geometry(
     weighting: Weighting = "score",
     timesteps: tuple[int, int] | None = None,
     zero_output: ZeroOutput = "explain",
+    subspace: str | None = None,
     device: str = "cpu",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Geometry:
@@ -82,6 +83,10 @@ def estimate_geometry(
         zero_output: what to do about networks that output zero at initialisation: `"explain"`
             stops with the reason, `"last"` redraws the layer that zeroes the output or sets its
             gain to one, `"all"` does so with every zero layer.
+        subspace: of large samples, the subspace that G is estimated in: `"dct:32"` for the lowest
+            32 x 32 frequencies, `"adaptive:512"` for 512 directions that a sketch from networks of
+            its own finds, `"full"` for the whole. Unless given the whole, and one that fits where
+            that does not.
         device: `"cpu"` or a CUDA device.
         on_progress: called after each batch.
 
@@ -102,6 +107,7 @@ def estimate_geometry(
         weighting=weighting,
         timesteps=timesteps,
         zero_output=zero_output,
+        subspace=as_subspace(subspace),
         device=device,
         on_progress=on_progress,
     )
@@ -115,6 +121,7 @@ def running_estimates(
     probe: str | Probe = "zero",
     prediction: Prediction | None = None,
     schedule: str | DiffusionPath | None = None,
+    subspace: str | None = None,
     **options: Unpack[_geometry.PlainOptions],
 ) -> Iterator[Geometry]:
     """Like `estimate_geometry`, with the same arguments, but yields estimates as they improve.
@@ -127,7 +134,12 @@ def running_estimates(
     48
     """
     family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
-    return _geometry.running_estimates(family, probe=as_probe(probe, shape=family.shape), **options)
+    return _geometry.running_estimates(
+        family,
+        probe=as_probe(probe, shape=family.shape),
+        subspace=as_subspace(subspace),
+        **options,
+    )
 
 
 def diagnose(

@@ -155,6 +155,11 @@ def as_probe(source: str | Probe, *, shape: tuple[int, ...]) -> Probe:
     return ProbeSpec.parse(source).probe(shape) if isinstance(source, str) else source
 
 
+def as_subspace(source: str | None) -> Request:
+    """The subspace that a string names; None for one where the whole does not fit."""
+    return None if source is None else SubspaceSpec.parse(source).subspace()
+
+
 def as_directions(
     source: str | DirectionSet | None, *, shape: tuple[int, ...]
 ) -> DirectionSet | None:
