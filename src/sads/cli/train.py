@@ -45,8 +45,8 @@ def train(
         learning_rate: of Adam; as in table 1 unless given.
         accumulate: batches behind each update.
         schedule: noise schedule; linear unless the network has its own.
-        rotation: of the data: `identity`, `random`, `min` or `max` with `--geometry`, or a
-            directory that `sads rotate` wrote; samples return from it by themselves.
+        rotation: of the data: `identity`, `random`, `whiten`, `min` or `max` with `--geometry`, or
+            a directory that `sads rotate` wrote; samples return from it by themselves.
         geometry: a stored geometry of the network, for `--rotation min` and `max`.
         rank: leading data directions that the rotation moves; all unless given.
         seed: of the initialisation and all draws.
