@@ -41,7 +41,7 @@ def rotate(
     Args:
         geometry: a geometry or its directory.
         data: as in `align`.
-        kind: `min`, `max`, `random` or `identity`.
+        kind: `min`, `max`, `random`, `identity` or `whiten`.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation, or a generator that gives one.
 

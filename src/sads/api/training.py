@@ -53,8 +53,8 @@ def train(
         learning_rate: of Adam; likewise.
         seed: of the initialisation and all draws, or a generator that gives one.
         out: directory for checkpoints and the result; an unfinished run is continued.
-        rotation: of the data: `"identity"`, `"random"` (drawn by the seed), `"min"` or `"max"`
-            with a geometry, a rotation, or the directory of one.
+        rotation: of the data: `"identity"`, `"random"` (drawn by the seed), `"whiten"`, `"min"` or
+            `"max"` with a geometry, a rotation, or the directory of one.
         geometry: a geometry of this network or its directory, for `"min"` and `"max"`.
         rank: leading data directions that `"min"`, `"max"` or `"random"` moves; all unless given.
         prediction: as in `network`.

@@ -68,4 +68,6 @@ class SubspaceSpec(Spec, frozen=True):
 
         if self.count is None:
             return Whole()
-        return LowFrequencies(self.count) if self.kind == "dct" else Adaptive(self.count, self.sketch)
+        return (
+            LowFrequencies(self.count) if self.kind == "dct" else Adaptive(self.count, self.sketch)
+        )
