@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..alignment import Rotation
 from ..devices import usable_device
-from ..errors import ArtefactError
+from ..errors import ArtefactError, InputError
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..storage.files import writing
@@ -72,9 +72,18 @@ class Trained:
         return self.run.seconds
 
     def predict(self, x: Float[Tensor, "N ..."], t: Shaped[Tensor, " N"]) -> Float[Tensor, "N ..."]:
-        """Predicted noise in the coordinates of the data, also after a rotated training."""
+        """Predicted noise in the coordinates of the data, also after a rotated training.
+
+        Raises:
+            InputError: after a training on whitened data, where noise is another.
+        """
         if self.rotation is None:
             return self.network(x, t)
+        if not self.rotation.keeps_noise:
+            raise InputError(
+                "the network was trained on whitened data, whose noise is not that of the data: "
+                "only its samples can be compared"
+            )
         return self.rotation.inverse(self.network(self.rotation(x), t))
 
     def save(self, directory: str | Path) -> None:

@@ -1,6 +1,6 @@
 """What a prediction is compared with: the optimum where it is known, else the noise itself.
 
-At a noisy sample x_t = sqrt(abar) x_0 + sqrt(1 - abar) eps the residual of a network is its
+At a noisy sample x_t = a x_0 + b eps the residual of a network is its
 prediction minus a reference:
 
 - `Optimum`: eps*(x_t), for data of a known law. The mean square is the *excess risk*, which a
@@ -30,9 +30,17 @@ class Reference(Source):
         self,
         x: Float[np.ndarray, "N D"],
         eps: Float[np.ndarray, "N D"],
-        abar: Float[np.ndarray, " N"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        """What the prediction at noisy samples x is compared with."""
+        """What the prediction at noisy samples is compared with.
+
+        Args:
+            x: the noisy samples.
+            eps: the noise in them.
+            signal: the power of the signal in each, a^2.
+            noise: the power of the noise in each, b^2; 1 - a^2 unless given.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +65,10 @@ class Optimum(Reference):
         self,
         x: Float[np.ndarray, "N D"],
         eps: Float[np.ndarray, "N D"],
-        abar: Float[np.ndarray, " N"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        return self.law.optimal_noise(x, abar)
+        return self.law.optimal_noise(x, signal, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +99,8 @@ class HeldOut(Reference):
         self,
         x: Float[np.ndarray, "N D"],
         eps: Float[np.ndarray, "N D"],
-        abar: Float[np.ndarray, " N"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
         return eps
 
