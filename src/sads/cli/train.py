@@ -46,8 +46,8 @@ def train(
         accumulate: batches behind each update.
         schedule: path from data to noise: `linear`, `cosine`, `flow`, `ve` or `edm`; that of the
             network (`,path=flow`) unless given.
-        rotation: of the data: `identity`, `random`, `min` or `max` with `--geometry`, or a
-            directory that `sads rotate` wrote; samples return from it by themselves.
+        rotation: of the data: `identity`, `random`, `whiten`, `min` or `max` with `--geometry`, or
+            a directory that `sads rotate` wrote; samples return from it by themselves.
         geometry: a stored geometry of the network, for `--rotation min` and `max`.
         rank: leading data directions that the rotation moves; all unless given.
         seed: of the initialisation and all draws.

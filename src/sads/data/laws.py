@@ -29,8 +29,8 @@ from jaxtyping import Float
 from ..errors import InputError
 
 
-class Law(ABC):
-    """A distribution of samples, flattened to D entries, with a known optimum."""
+class Source(ABC):
+    """Where clean samples come from, flattened to D entries."""
 
     @property
     @abstractmethod
@@ -44,7 +44,11 @@ class Law(ABC):
 
     @abstractmethod
     def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
-        """Fresh samples."""
+        """Clean samples."""
+
+
+class Law(Source):
+    """A distribution of samples with a known optimum."""
 
     @abstractmethod
     def optimal_noise(

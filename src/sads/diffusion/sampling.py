@@ -7,6 +7,7 @@ depends on the seed alone and not on how many samples are computed at once.
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -28,6 +29,18 @@ CHUNK = 64  # activations of small networks then stay in the cache
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
 OnStep = Callable[[int, int], None]  # steps done, and steps in all
+
+
+class SamplingOptions(TypedDict, total=False):
+    """How `sample_chunks` samples; everything has a default, which it tells."""
+
+    steps: int | None
+    eta: float | None
+    solver: str | None
+    seed: Random
+    chunk: int
+    first: int
+    on_step: OnStep | None
 
 
 class SamplingError(SadsError):

@@ -9,17 +9,17 @@ that trainings can be compared.
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..choices import Optimiser
 from ..errors import InputError
 from ..path import DiffusionPath
 
-Optimiser = Literal["adam", "adamw", "sgd"]
 OPTIMISERS: tuple[Optimiser, ...] = get_args(Optimiser)
 ADAM_EPS = 1e-8
 

@@ -9,35 +9,21 @@ prediction minus a reference:
   that no network can avoid and that is the same for all of them.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from ..data import Dataset
-from ..data.laws import Law
+from ..data.laws import Law, Source
 from ..errors import InputError
 
 
-class Reference(ABC):
+class Reference(Source):
     """Where clean samples come from, and what the prediction is compared with."""
 
     exact: bool
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """D, the number of entries of a sample."""
-
-    @property
-    @abstractmethod
-    def support(self) -> Float[np.ndarray, "D k"] | None:
-        """Orthonormal columns that span the data; None where that is the whole space."""
-
-    @abstractmethod
-    def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
-        """Clean samples."""
 
     @abstractmethod
     def at(

@@ -20,11 +20,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
+from ..choices import Criterion
 from ..diffusion import Trained, settings_for, train
 from ..directions.sets import ChannelMeans
 from ..errors import InputError, NetworkError
@@ -37,7 +39,7 @@ from ..storage.remembered import remembered
 from .halving import certain, ordered, rungs, survivors
 
 TOGETHER = 250  # noisy samples evaluated at once
-CRITERIA = ("constant", "total")
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
 Report = Callable[[str, int, int], None]
 
@@ -64,7 +66,7 @@ class PilotProtocol:
     steps: int = 40
     seeds: int = 4
     level: float = 0.95
-    by: str = "constant"
+    by: Criterion = "constant"
     batch_size: int = 64
     learning_rate: float = 1e-3
     points: int = 100

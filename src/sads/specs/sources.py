@@ -13,6 +13,7 @@ from ..diffusion import Predictor, Trained, read_trained, read_training
 from ..directions.sets import DirectionSet
 from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
+from ..geometry.fitting import Request
 from ..networks import ScoreFamily
 from ..networks.family import UNTOLD
 from ..networks.stored_weights import load_weights
@@ -23,6 +24,7 @@ from .grammar import parse_shape
 from .networks import NetworkSpec
 from .paths import path_named
 from .probes import ProbeSpec
+from .subspaces import SubspaceSpec
 
 Network = str | NetworkSpec | ScoreFamily | Callable[[], Any]
 Shape = str | tuple[int, ...]
@@ -153,6 +155,11 @@ def _needs_shape(source: DataSpec | Dataset | np.ndarray) -> bool:
 def as_probe(source: str | Probe, *, shape: tuple[int, ...]) -> Probe:
     """A probe, or the one that a string names."""
     return ProbeSpec.parse(source).probe(shape) if isinstance(source, str) else source
+
+
+def as_subspace(source: str | None) -> Request:
+    """The subspace that a string names; None for one where the whole does not fit."""
+    return None if source is None else SubspaceSpec.parse(source).subspace()
 
 
 def as_directions(
