@@ -42,7 +42,9 @@ class Exact(nn.Module):
         self.gain = nn.Parameter(torch.tensor(gain))
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        a, b = (torch.from_numpy(table)[t][:, None] for table in (self.path.signal, self.path.noise))
+        a, b = (
+            torch.from_numpy(table)[t][:, None] for table in (self.path.signal, self.path.noise)
+        )
         v = torch.from_numpy(VARIANCES)
         total = a**2 * v + b**2
         wide = x.double()

@@ -63,7 +63,8 @@ def test_other_times_and_directions_of_time(told):
 
 def test_at_zero_only_the_scale_differs_between_predictions():
     """Without an input there is no constant part: tr G_p / tr G_eps = E[w s^2] / E[w] if t is not
-    seen, which a network of one plain convolution does not."""
+    seen, which a network of one plain convolution does not.
+    """
     path = PATHS["flow"]
     found = {
         name: estimate_geometry(family("flow", name), networks=240, probe=Zero())

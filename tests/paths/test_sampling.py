@@ -90,7 +90,8 @@ def test_heun_is_better_than_euler_and_both_approach_the_covariance(path: str):
 @pytest.mark.parametrize("solver", ["heun", "ddpm"])
 def test_the_covariance_of_a_gaussian_is_reproduced(path: str, prediction: str, solver: str):
     """4,000 samples: relative spread of a variance 0.022, tested at five of them, and the error of
-    the discretisation, 0.1 for ancestral sampling with 200 of 1000 levels."""
+    the discretisation, 0.1 for ancestral sampling with 200 of 1000 levels.
+    """
     x = draw(PATHS[path], prediction, 4000, solver=solver, steps=200)
     allowed = 0.11 + (0.1 if solver == "ddpm" else 0.02)
     np.testing.assert_allclose(x.var(axis=0), VARIANCES, rtol=allowed)

@@ -39,7 +39,7 @@ def test_noise_grows_and_powers_are_squares(name: str):
 
 @given(steps=st.integers(2, 300), shift=st.floats(0.1, 20))
 def test_a_shift_multiplies_the_ratio_of_noise_to_signal(steps: int, shift: float):
-    """t = s u / (1 + (s - 1) u) is t / (1 - t) = s u / (1 - u)."""
+    """T = s u / (1 + (s - 1) u) is t / (1 - t) = s u / (1 - u)."""
     plain, shifted = RectifiedFlow(steps), RectifiedFlow(steps, shift)
     np.testing.assert_allclose(shifted.sigma, shift * plain.sigma, rtol=1e-9)
     np.testing.assert_allclose(shifted.signal + shifted.noise, 1)
