@@ -266,7 +266,7 @@ def test_processes_add_up(tmp_path):
     ("arguments", "message"),
     [
         ({"bins": 0}, "bins and every"),
-        ({"time": "seconds"}, "time is one of"),
+        ({"time": "seconds"}, "unknown time"),
         ({"directions": np.ones((3, 1))}, "columns of 4 entries"),
         ({"directions": ChannelMeans((5,))}, "expected"),
     ],
