@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from ..statistics.means import mean_interval
 from ..statistics.ranks import coefficients, rank_correlation
@@ -134,6 +135,8 @@ def draw(data: Data) -> Figure:
                 textcoords="offset points",
             )
     right.set_xscale("log")
+    right.xaxis.set_major_formatter(ScalarFormatter())
+    right.xaxis.set_minor_formatter(NullFormatter())
     right.axhline(0, color=GREY, linewidth=0.6)
     right.set_xlabel("first / middle eigenvalue")
     right.set_ylabel("log SW$_2$ first / middle")

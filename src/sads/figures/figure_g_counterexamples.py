@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 from ..statistics.ranks import rank_correlation
 from ..statistics.shapes import LEAST_SEEDS
+from ..sweep.correlation import LEAST_BANDS
 from . import figure_6r_risk
 from .data import Data, Experiment, Request, Rows
 from .linear_network import LinearTraining
@@ -111,7 +112,13 @@ def linear_rows(chains: int = CHAINS) -> list[dict[str, Any]]:
 
 def draw(data: Data) -> Figure:
     """The orders with intervals on the left, the linear network on the right."""
-    orders = [r for r in data.rows if r["quantity"] == "order" and r["value"] is not None]
+    orders = [
+        row
+        for row in data.rows
+        if row["quantity"] == "order"
+        and row["value"] is not None
+        and row["directions"] >= LEAST_BANDS
+    ]
     figure = sheet(PAGE, 4.6)
     left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
     names = present(orders, "network")
