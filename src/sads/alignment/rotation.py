@@ -6,7 +6,6 @@ by its transpose; a whitening changes lengths, so the matrix that returns is sto
 
 import math
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from jaxtyping import Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from ..choices import RotationKind
 from ..errors import ArtefactError, InputError
 from ..geometry import Geometry
 from ..inspection.zero_outputs import is_named
@@ -24,8 +24,6 @@ from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensi
 FILE = "rotation.safetensors"
 FORMAT, UNSEALED = "sads.rotation/2", "sads.rotation/1"
 LONGER = 1e-3  # by how much a row of a rotation may miss the length of one
-
-Kind = Literal["min", "max", "random", "identity", "whiten"]
 
 
 class Origin(BaseModel, frozen=True, extra="forbid"):
@@ -47,7 +45,7 @@ class Origin(BaseModel, frozen=True, extra="forbid"):
             would have been as good.
     """
 
-    kind: Kind
+    kind: RotationKind
     shape: tuple[int, ...]
     rank: int | None = None
     seed: int | None = None

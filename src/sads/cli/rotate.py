@@ -2,8 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Literal
 
+from ..choices import RotationKind
 from .options import Flag, Seed
 
 
@@ -11,7 +11,7 @@ def rotate(
     directory: Path,
     *,
     data: str,
-    kind: Literal["min", "max", "random", "identity", "whiten"],
+    kind: RotationKind,
     out: Path,
     rank: int | None = None,
     seed: Seed = 0,
