@@ -483,7 +483,7 @@ def draw_figures() -> None:
 
 def main() -> int:
     """Write the pages, or check them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="rebuild the pages of results from their rows")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--figures", action="store_true")
     given = parser.parse_args()

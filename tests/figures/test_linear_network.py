@@ -5,7 +5,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from sads.diffusion.noising import add_noise
 from sads.figures.linear_network import LinearTraining
 from sads.networks import Linear
 from sads.path import Schedule
@@ -36,7 +35,8 @@ def followed(chains: int) -> np.ndarray:
                     risks[chain, :, slot] = error.square().sum(-1).mean(0).numpy()
             t = torch.randint(schedule.steps, (TRAINING.batch,), generator=generator)
             clean, eps = torch.randn(2, TRAINING.batch, size, generator=generator).double()
-            x = add_noise(clean, eps, t, abar)
+            level = abar[t][:, None]
+            x = level.sqrt() * clean + (1 - level).sqrt() * eps
             optimiser.zero_grad()
             F.mse_loss(network(x, t), eps).backward()
             optimiser.step()
