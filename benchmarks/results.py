@@ -15,6 +15,7 @@ interval is on the other side of zero, **fails** if it misses a bar without bein
 import argparse
 import csv
 import json
+import math
 import re
 import shutil
 import sys
@@ -41,6 +42,7 @@ ROWS, IMAGES = DOCS / "results", DOCS / "images"
 BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TRAINED = {"1", "2", "6", "7", "8", "10", "A", "B", "C", "D"}  # figures whose unit is a seed
 Lines = list[str]
+PAPER, TIMED = "iddpm-16", "iddpm-16,groups=8"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Lines:
@@ -177,6 +179,51 @@ def figure_e() -> Lines:
     return table((*header, "risk off", "seeds", "effect: log SW2 first / middle"), lines)
 
 
+SQUARE = (
+    ("the mean, without time", PAPER, "iddpm-16,norm_bypass=true,time=none"),
+    ("the mean, with time", "iddpm-16,time=scale-shift", "iddpm-16,norm_bypass=true"),
+    ("the time, without the mean", PAPER, "iddpm-16,time=scale-shift"),
+    ("the time, with the mean", "iddpm-16,norm_bypass=true,time=none", "iddpm-16,norm_bypass=true"),
+)
+
+
+def figure_e_square() -> Lines:
+    """What granting each property does to the effect and to SW2 along each direction."""
+    rows = reading("E").rows
+    own, last, lines = effects(rows, "sw2"), max(row["step"] for row in rows), []
+    for what, without, with_it in SQUARE:
+        gaps = paired_differences(own.get(with_it, {}), own.get(without, {}))
+        value, interval = mean_interval(gaps)
+        cells = []
+        for place in (0, 31):
+            first, second = (
+                {
+                    row["seed"]: math.log(row["value"])
+                    for row in rows
+                    if (row["network"], row["measure"]) == (network, "sw2")
+                    and (row["place"], row["step"]) == (place, last)
+                }
+                for network in (with_it, without)
+            )
+            mean, bounds = mean_interval(paired_differences(first, second))
+            cells.append("" if mean is None else _times(mean, bounds))
+        lines.append((what, f"`{with_it}` against `{without}`", *cells, measured(value, interval)))
+    header = (
+        "granted",
+        "networks",
+        "SW2 first, times",
+        "SW2 middle, times",
+        "change of the effect",
+    )
+    return table(header, lines)
+
+
+def _times(mean: float, bounds: Sequence[float] | None) -> str:
+    """A factor from its logarithm."""
+    known = None if bounds is None else [math.exp(bound) for bound in bounds]
+    return measured(math.exp(mean), known)
+
+
 def findings(key: str) -> Lines:
     """The verdicts of a figure that reads rows."""
     lines = [
@@ -229,7 +276,6 @@ def counterexamples() -> Lines:
 
 
 #: Finding of the doctor, then network and rotation before and after its remedy.
-PAPER, TIMED = "iddpm-16", "iddpm-16,groups=8"
 REMEDIES = (
     ("time-blind", (PAPER, "identity"), (TIMED, "identity")),
     ("time-blind", (PAPER, "identity"), ("iddpm-16,time=scale-shift", "identity")),
@@ -435,6 +481,7 @@ TABLES: Mapping[str, tuple[str | None, Callable[[], Lines]]] = {
     "figure-1R": ("figure-01", lambda: findings("1R")),
     "figure-2R": ("figure-02", lambda: findings("2R")),
     "figure-E": ("mechanism", figure_e),
+    "figure-E-square": ("mechanism", figure_e_square),
     "figure-E-findings": ("mechanism", lambda: findings("E")),
     "figure-F": (None, lambda: findings("F")),
     "figure-G": ("figure-06", figure_g),
