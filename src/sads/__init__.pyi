@@ -37,8 +37,11 @@ from .errors import SadsError as SadsError
 from .geometry import Geometry as Geometry
 from .geometry import load_geometry as load_geometry
 from .learning import Forecast as Forecast
+from .learning import Monitor as Monitor
 from .learning import Risk as Risk
+from .learning import TrainingRecord as TrainingRecord
 from .learning import load_forecast as load_forecast
+from .learning import load_record as load_record
 from .networks import ScoreFamily as ScoreFamily
 from .path import Schedule as Schedule
 from .probes import Forward as Forward
