@@ -15,7 +15,7 @@ _ASIDE = (
     "report",
     "pytest_plugin.py",
     "shown.py",
-    "summary",
+    "overview",
     "sweep",
     "watch.py",
 )

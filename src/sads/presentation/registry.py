@@ -13,6 +13,7 @@ RENDERERS = {
     "Geometry": "geometry",
     "Results": "sweep",
     "Spectrum": "directions",
+    "Summary": "network_summary",
     "TrainingRecord": "training_record",
 }
 
