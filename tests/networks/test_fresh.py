@@ -64,7 +64,7 @@ class Misleading(nn.Module):
     [
         (Kept(8), "arguments"),
         (Kept(8, act="relu"), "arguments"),
-        (nn.Conv2d(1, 2, 3, padding=1, bias=False), "measured"),
+        (nn.Conv2d(1, 2, 3, padding=1, bias=False), "arguments"),
         (Configured({"width": 6}), "configuration"),
         (Resets(32), "reset"),
         (Forgetful(32), "measured"),

@@ -51,4 +51,5 @@ def doctor(
     print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis)))
     if junit is not None:
         write_junit(junit, f"sads doctor {network}", doctor_cases(diagnosis, fail_on or "warning"))
-    sys.exit(int(fail_on is not None and bool(at_least(diagnosis.findings, fail_on))))
+    if fail_on is not None and at_least(diagnosis.findings, fail_on):
+        sys.exit(1)
