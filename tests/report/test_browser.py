@@ -121,7 +121,15 @@ def test_keys_go_through_directions_and_bands(visit, report):
 def test_everything_about_a_direction_is_said(visit, report):
     page = visit(report)
     words = page.locator("[data-explorer='0'] .chosen").inner_text()
-    for part in ("eigenvalue", "band", "certificate", "share of digits", "measured MSW2", "forecast drift", "±"):
+    for part in (
+        "eigenvalue",
+        "band",
+        "certificate",
+        "share of digits",
+        "measured MSW2",
+        "forecast drift",
+        "±",
+    ):
         assert part in words
     assert page.locator("[data-explorer='0'] .chosen canvas").count() == 2
     page.locator("[data-go='last']").click()
