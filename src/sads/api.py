@@ -28,7 +28,7 @@ from .overview import NETWORKS as SUMMARY_NETWORKS
 from .overview import Summary, summarise
 from .path import Schedule
 from .randomness import Random
-from .ranking import PilotProtocol, Ranking, check_families, rank_families
+from .ranking import PilotProtocol, Ranking, check_families, rank_families, recipe_of
 from .specs.rotations import rotation_for
 from .specs.sources import (
     Data,
@@ -456,7 +456,7 @@ def align(geometry: str | Path | Geometry, data: Data) -> Alignment:
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
-    >>> sads.align(geometry, "digits").relative > 1  # where the network models badly
+    >>> sads.align(geometry, "digits").relative > 1  # on large eigenvalues
     True
     """
     known = as_geometry(geometry)
@@ -675,6 +675,11 @@ def rank(
     *,
     shape: Shape | None = None,
     pilot: PilotProtocol | None = None,
+    optimiser: Optimiser = "adam",
+    weight_decay: float = 0.0,
+    warm_up: int = 0,
+    timestep_law: str | Float[np.ndarray, " T"] | None = None,
+    loss_weights: str | Float[np.ndarray, " T"] | None = None,
     out: str | Path | None = None,
     prediction: str | None = None,
     schedule: str | Schedule | None = None,
@@ -691,6 +696,11 @@ def rank(
         data: in the data grammar, a dataset, or an array of samples, of which a sixth is held out.
         shape: shape of one sample, as in `network`.
         pilot: how the short trainings are made; giving it asks for them.
+        optimiser: of the short trainings, as in `forecast`.
+        weight_decay: likewise, as are the next three.
+        warm_up: steps over which the rate rises linearly.
+        timestep_law: probability of each timestep in a batch.
+        loss_weights: weight of each timestep in the loss.
         out: directory in which they are kept; a ranking that was stopped goes on from there.
         prediction: as in `network`, for all of them.
         schedule: likewise.
@@ -708,11 +718,21 @@ def rank(
     ]
     check_families(families)
     training, held_out = as_splits(data, shape=families[0].shape)
+    schedule_of_all = families[0].schedule
+    recipe = recipe_of(
+        pilot,
+        optimiser=optimiser,
+        weight_decay=weight_decay,
+        warm_up=warm_up,
+        timestep_law=as_timestep_law(timestep_law, schedule_of_all),
+        loss_weights=as_loss_weights(loss_weights, schedule_of_all),
+    )
     return rank_families(
         families,
         training,
         held_out,
         pilot=pilot,
+        recipe=recipe,
         out=None if out is None else Path(out),
         on_progress=on_progress,
     )
