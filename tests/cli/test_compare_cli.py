@@ -1,6 +1,7 @@
 """`sads compare` on real networks: its verdicts, exit codes and JSON."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 

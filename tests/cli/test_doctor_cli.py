@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 
-
 def test_words_and_json(sads):
     code, out, err = sads("doctor", "mlp,width=16", "--shape", "1x4x4", "--networks", "24")
     assert (code, err) == (0, "")
