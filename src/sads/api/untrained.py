@@ -10,9 +10,20 @@ from ..choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
 from ..doctor import Diagnosis
 from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
+from ..overview import NETWORKS as SUMMARY_NETWORKS
+from ..overview import Summary, summarise
 from ..path import DiffusionPath
 from ..signatures import same_arguments
-from ..specs.sources import Network, Shape, as_family, as_probe, as_subspace
+from ..specs.sources import (
+    Data,
+    Network,
+    Shape,
+    as_dataset,
+    as_family,
+    as_family_and_origin,
+    as_probe,
+    as_subspace,
+)
 
 
 def network(
@@ -139,6 +150,49 @@ def running_estimates(
         probe=as_probe(probe, shape=family.shape),
         subspace=as_subspace(subspace),
         **options,
+    )
+
+
+def summary(
+    source: Network,
+    shape: Shape | None = None,
+    *,
+    data: Data = "gaussian",
+    networks: int | None = None,
+    seed: int = 0,
+    prediction: Prediction | None = None,
+    schedule: str | DiffusionPath | None = None,
+    on_part: Callable[[Summary], None] | None = None,
+) -> Summary:
+    """What there is to know about an architecture in a few seconds, as one table.
+
+    Args:
+        source: what `network` takes, or a module that is built already: its class and
+            configuration are asked how to make fresh ones, and where they do not tell, its
+            parameters are redrawn from the distributions that they show, which is said.
+        shape: shape of one sample, as in `network`.
+        data: what a training would learn, as in `forecast`; independent normal entries by default.
+        networks: untrained networks behind each geometry; 192 unless given.
+        seed: of all random draws.
+        prediction: as in `network`.
+        schedule: as in `network`.
+        on_part: called with what is known so far, after each part.
+
+    >>> import sads
+    >>> from torch import nn
+    >>> print(sads.summary("mlp,width=8,depth=1", "1x4x4"))
+    mlp,width=8,depth=1 on 1x4x4...
+    """
+    family, origin = as_family_and_origin(
+        source, shape=shape, prediction=prediction, schedule=schedule
+    )
+    return summarise(
+        family,
+        as_dataset(data, shape=family.shape, split="train", drawn=1),
+        origin=origin,
+        networks=SUMMARY_NETWORKS if networks is None else networks,
+        seed=seed,
+        on_part=on_part,
     )
 
 

@@ -35,9 +35,7 @@ def make_figures(name: str, request: Request) -> Iterator[Made]:
     if request.known is not None:
         read_csv(request.known, {})  # so that a bad table is refused before anything is computed
         if not any(experiment(key).trials for key in keys):
-            raise InputError(
-                f"figure {keys[0]} has no trials to take over from a table of results"
-            )
+            raise InputError(f"figure {keys[0]} has no trials to take over from a table of results")
     for key in keys:
         check(key, request)
     for key in keys:

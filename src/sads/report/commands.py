@@ -43,6 +43,7 @@ def report_command(
     sweep: str | Path | None,
     trainings: Sequence[str | Path],
     forecasts: Sequence[str | Path] = (),
+    monitors: Sequence[str | Path] = (),
     *,
     doctor: bool,
 ) -> str:
@@ -54,5 +55,7 @@ def report_command(
         words += ["--training", str(training)]
     for forecast in forecasts:
         words += ["--forecast", str(forecast)]
+    for monitor in monitors:
+        words += ["--monitor", str(monitor)]
     words += ["--doctor"] if doctor else []
     return shlex.join([*words, "--out", "report.html"])

@@ -21,7 +21,6 @@ from .subjects import Subject
 
 COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
 LARGEST = 1024  # rows of a factor that are compared fold by fold
-NOT_ASKED = "Not examined. Pass --doctor to sads report."
 #: What large eigenvalues mean, of the geometry of outputs and of the tangent kernel.
 SAID = {
     "outputs": "puts out, before training,",
