@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..directions.sets import Columns, DirectionSet, MeansAndBands
+from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
 from ..errors import InputError
 from ..geometry import Geometry
 from ..path import Schedule
@@ -285,7 +285,7 @@ def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
         f"level {band.first}" if band.width == 1 else f"levels {band.first}-{band.last}"
         for band in spectrum.bands
     )
-    return Columns(shape, spectrum.eigenvectors, np.repeat(np.arange(len(widths)), widths), names)
+    return Eigenvectors(shape, spectrum, np.repeat(np.arange(len(widths)), widths), names)
 
 
 def time_range(kind: TimeKind, schedule: Schedule) -> float:

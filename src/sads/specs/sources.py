@@ -13,6 +13,7 @@ from ..diffusion import Predictor, Trained, read_trained, read_training
 from ..directions.sets import DirectionSet
 from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
+from ..geometry.fitting import Request
 from ..networks import ScoreFamily
 from ..networks.stored_weights import load_weights
 from ..path import Schedule
@@ -21,6 +22,7 @@ from .directions import DirectionsSpec
 from .grammar import parse_shape
 from .networks import NetworkSpec
 from .probes import ProbeSpec
+from .subspaces import SubspaceSpec
 
 Network = str | NetworkSpec | ScoreFamily | Callable[[], Any]
 Shape = str | tuple[int, ...]
