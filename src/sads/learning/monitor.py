@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..choices import Prediction
 from ..data import Dataset
-from ..directions.sets import Columns, DirectionSet, MeansAndBands
+from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
 from ..errors import InputError
 from ..geometry import Geometry
 from ..path import DiffusionPath, Schedule, time_values
@@ -312,7 +312,7 @@ def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
         f"level {band.first}" if band.width == 1 else f"levels {band.first}-{band.last}"
         for band in spectrum.bands
     )
-    return Columns(shape, spectrum.eigenvectors, np.repeat(np.arange(len(widths)), widths), names)
+    return Eigenvectors(shape, spectrum, np.repeat(np.arange(len(widths)), widths), names)
 
 
 def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarray, " B1"]:
