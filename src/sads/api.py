@@ -19,6 +19,7 @@ from .diffusion.sampling import CHUNK, OnStep
 from .directions.sets import DirectionSet
 from .distances import Distance, measure_distance
 from .doctor import Diagnosis
+from .execution.engines import Engine
 from .geometry import Geometry, Probe, Progress
 from .learning import Forecast, Recipe, Risk, measure_risk, reference_for
 from .learning.ladder import forecast_data
@@ -27,6 +28,7 @@ from .networks import ScoreFamily
 from .path import Schedule
 from .randomness import Random
 from .ranking import PilotProtocol, Ranking, check_families, rank_families
+from .remote import supply_for
 from .specs.rotations import rotation_for
 from .specs.sources import (
     Data,
@@ -90,6 +92,8 @@ def estimate_geometry(
     timesteps: tuple[int, int] | None = None,
     zero_output: str = "explain",
     device: str = "cpu",
+    engine: str | Engine | None = None,
+    workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Geometry:
     """Estimate the average geometry of untrained networks.
@@ -113,6 +117,11 @@ def estimate_geometry(
             stops with the reason, `"last"` redraws the layer that zeroes the output or sets its
             gain to one, `"all"` does so with every zero layer.
         device: `"cpu"` or a CUDA device.
+        engine: who computes the batches: `"local"` for processes on this machine, `"dask"` for a
+            dask cluster on it, `"dask:ADDRESS"` for the workers of a scheduler, or an engine;
+            threads of this process unless given. The bits are those of one process with one torch
+            thread.
+        workers: batches at once; by default the cores of this machine, or the scheduler's threads.
         on_progress: called after each batch.
 
     >>> import sads
@@ -133,6 +142,15 @@ def estimate_geometry(
         timesteps=timesteps,
         zero_output=zero_output,
         device=device,
+        supply=supply_for(
+            engine,
+            source,
+            family,
+            probe,
+            workers=workers,
+            prediction=prediction,
+            device=device,
+        ),
         on_progress=on_progress,
     )
 
@@ -154,6 +172,8 @@ def running_estimates(
     timesteps: tuple[int, int] | None = None,
     zero_output: str = "explain",
     device: str = "cpu",
+    engine: str | Engine | None = None,
+    workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Geometry]:
     """Like `estimate_geometry`, with the same arguments, but yields estimates as they improve.
@@ -179,6 +199,15 @@ def running_estimates(
         timesteps=timesteps,
         zero_output=zero_output,
         device=device,
+        supply=supply_for(
+            engine,
+            source,
+            family,
+            probe,
+            workers=workers,
+            prediction=prediction,
+            device=device,
+        ),
         on_progress=on_progress,
     )
 

@@ -16,6 +16,7 @@ from .plan import Plan
 from .result import Geometry
 from .run import Progress, estimates, settled
 from .source import Source, prepare
+from .supply import Supply, Threads
 
 
 class Options(TypedDict, total=False):
@@ -36,6 +37,7 @@ class Options(TypedDict, total=False):
         zero_output: what to do about networks that output zero at initialisation: `explain`
             (default) stops with the reason, `last` redraws the layer that zeroes the output with
             its own default or sets its gain to one, `all` does so with every zero layer.
+        supply: who computes the batches; threads of this process by default.
         on_progress: called after each batch.
     """
 
@@ -50,6 +52,7 @@ class Options(TypedDict, total=False):
     out: str | Path | None
     device: str
     zero_output: str
+    supply: Supply | None
     on_progress: Callable[[Progress], None] | None
 
 
@@ -101,18 +104,20 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         weighting=options.get("weighting", "score"),
         timesteps=options.get("timesteps"),
         seed=options.get("seed", 0),
-        device=options.get("device", "cpu"),
+        device=(options.get("supply") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
     )
     return goal, source
 
 
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
-    goal, source = _prepared(family, **options)
     report = options.get("on_progress") or (lambda progress: None)
     out = options.get("out")
-    if out is None:
-        yield from estimates(source, goal, None, report)
-    else:
-        with writing(Path(out)):
-            yield from estimates(source, goal, Path(out), report)
+    with options.get("supply") or Threads() as supply:
+        with supply.preparing():
+            goal, source = _prepared(family, **options)
+        if out is None:
+            yield from estimates(source, goal, None, report, supply)
+        else:
+            with writing(Path(out)):
+                yield from estimates(source, goal, Path(out), report, supply)
