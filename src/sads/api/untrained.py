@@ -8,11 +8,13 @@ from .. import doctor as _doctor
 from .. import geometry as _geometry
 from ..choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
 from ..doctor import Diagnosis
+from ..execution.engines import Engine
 from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
 from ..overview import NETWORKS as SUMMARY_NETWORKS
 from ..overview import Summary, summarise
 from ..path import DiffusionPath
+from ..remote import supply_for
 from ..signatures import same_arguments
 from ..specs.sources import (
     Data,
@@ -72,6 +74,8 @@ def estimate_geometry(
     zero_output: ZeroOutput = "explain",
     subspace: str | None = None,
     device: str = "cpu",
+    engine: str | Engine | None = None,
+    workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Geometry:
     """Estimate the average geometry of untrained networks.
@@ -99,6 +103,11 @@ def estimate_geometry(
             its own finds, `"full"` for the whole. Unless given the whole, and one that fits where
             that does not.
         device: `"cpu"` or a CUDA device.
+        engine: who computes the batches: `"local"` for processes on this machine, `"dask"` for a
+            dask cluster on it, `"dask:ADDRESS"` for the workers of a scheduler, or an engine;
+            threads of this process unless given. The bits are those of one process with one torch
+            thread.
+        workers: batches at once; by default the cores of this machine, or the scheduler's threads.
         on_progress: called after each batch.
 
     >>> import sads
@@ -120,6 +129,15 @@ def estimate_geometry(
         zero_output=zero_output,
         subspace=as_subspace(subspace),
         device=device,
+        supply=supply_for(
+            engine,
+            source,
+            family,
+            probe,
+            workers=workers,
+            prediction=prediction,
+            device=device,
+        ),
         on_progress=on_progress,
     )
 
@@ -133,6 +151,8 @@ def running_estimates(
     prediction: Prediction | None = None,
     schedule: str | DiffusionPath | None = None,
     subspace: str | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
     **options: Unpack[_geometry.PlainOptions],
 ) -> Iterator[Geometry]:
     """Like `estimate_geometry`, with the same arguments, but yields estimates as they improve.
@@ -149,6 +169,15 @@ def running_estimates(
         family,
         probe=as_probe(probe, shape=family.shape),
         subspace=as_subspace(subspace),
+        supply=supply_for(
+            engine,
+            source,
+            family,
+            probe,
+            workers=workers,
+            prediction=prediction,
+            device=options.get("device", "cpu"),
+        ),
         **options,
     )
 
