@@ -55,8 +55,10 @@ def draw(path: DiffusionPath, prediction: str, count: int, **options) -> np.ndar
 @pytest.mark.parametrize("solver", ["euler", "heun"])
 @pytest.mark.parametrize(
     ("path", "prediction"),
-    [("linear", "v"), ("cosine", "x0"), ("flow", "flow"), ("shifted", "flow"), ("ve", "score")]
-    + [("edm", "x0"), ("flow", "eps")],
+    [
+        *(("linear", "v"), ("cosine", "x0"), ("flow", "flow"), ("shifted", "flow")),
+        *(("ve", "score"), ("edm", "x0"), ("flow", "eps")),
+    ],
 )
 def test_samples_are_the_starting_noise_times_the_known_factor(path, prediction, solver):
     grid = PATHS[path]
