@@ -104,12 +104,13 @@ def risk_cost() -> dict[str, float]:
     started = time.process_time()
     risk = sads.risk(trained, data=data)
     seconds = time.process_time() - started
-    along, along_error = risk.along or 0.0, risk.along_error or 0.0
+    parts = (risk.along, risk.along_error, risk.nats, risk.nats_error)
+    along, along_error, nats, nats_error = (part or 0.0 for part in parts)
     return {
         "risk_seconds": seconds,
         "risk_total_error": risk.total_error / risk.total,
         "risk_along_error": along_error / along,
-        "risk_nats_error": risk.nats_error / risk.nats,
+        "risk_nats_error": nats_error / nats,
     }
 
 
