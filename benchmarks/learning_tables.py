@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from sads.networks.presets import PRESETS
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PACKAGE = ROOT / "docs" / "results", ROOT / "src" / "sads"
 PAGES = (ROOT / "docs" / "learning.md", ROOT / "docs" / "tangent-kernel.md")
@@ -220,21 +222,18 @@ def costs() -> str:
 
 
 def similarity() -> str:
-    """How similar the eigenbases of G and K are."""
-    rows = []
-    for r in stored("tangent-kernel"):
+    """How similar the eigenbases of G and K are, preset by preset."""
+    presets, rows = list(PRESETS), []
+    for r in sorted(stored("tangent-kernel"), key=lambda r: presets.index(r["network"])):
         head = [f"`{r['network']}`", r.get("shape", ""), f"`{r['probe']}`"]
-        if "reason" in r:
-            rows.append([*head, "no geometry there", "", "", "", "", "", ""])
-        elif r["first"] is None:
-            rows.append([*head, "G is isotropic", "", "", "", "", "", two(r["error"])])
+        names = ("first", "leading", "all", "ceiling", "baseline", "order")
+        if r.get("first") is None:
+            reason = "no geometry there" if "reason" in r else "G is isotropic"
+            rows.append([*head, reason, *[""] * (len(names) + 1)])
         else:
-            numbers = [
-                two(r[n]) for n in ("first", "leading", "all", "ceiling", "baseline", "order")
-            ]
-            rows.append([*head, *numbers, two(r["error"])])
+            rows.append([*head, *(two(r[n]) for n in (*names, "error")), str(r["networks"])])
     header = ["network", "shape", "probe", "first", "first eight", "all", "K with K", "by chance"]
-    return table([*header, "order", "error of K"], rows)
+    return table([*header, "order", "error of K", "networks"], rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
