@@ -7,6 +7,7 @@ written here. `--check` writes nothing and fails where a page is out of date; a 
 """
 
 import csv
+import itertools
 import json
 import re
 import sys
@@ -223,12 +224,15 @@ def costs() -> str:
 
 def similarity() -> str:
     """How similar the eigenbases of G and K are, preset by preset."""
-    presets, rows = list(PRESETS), []
-    for r in sorted(stored("tangent-kernel"), key=lambda r: presets.index(r["network"])):
+    known = {(r["network"], r["probe"]): r for r in stored("tangent-kernel")}
+    rows = []
+    for key in itertools.product(PRESETS, ("zero", "gaussian:1")):
+        r = known.get(key, {"network": key[0], "probe": key[1], "reason": "not measured yet"})
         head = [f"`{r['network']}`", r.get("shape", ""), f"`{r['probe']}`"]
         names = ("first", "leading", "all", "ceiling", "baseline", "order")
         if r.get("first") is None:
-            reason = "no geometry there" if "reason" in r else "G is isotropic"
+            reason = r.get("reason", "G is isotropic")
+            reason = "no geometry there" if key in known and "reason" in r else reason
             rows.append([*head, reason, *[""] * (len(names) + 1)])
         else:
             rows.append([*head, *(two(r[n]) for n in (*names, "error")), str(r["networks"])])
