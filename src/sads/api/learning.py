@@ -198,7 +198,7 @@ def rank(
 
     A score of untrained networks is used once one has passed its validation. Until then all
     candidates are trained for a short time, with the same batches and noise, and compared by their
-    errors on held-out data. How often such an order was right is measured in `docs/results.md`.
+    errors on held-out data. How often such an order was right is measured in `docs/learning.md`.
 
     Args:
         networks: two or more of what `network` takes, of one shape.

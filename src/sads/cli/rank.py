@@ -2,9 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Literal
 
-from ..choices import Criterion
+from ..choices import Criterion, Optimiser
 from .options import Flag, Seed
 
 
@@ -19,7 +18,7 @@ def rank(
     level: float = 0.95,
     batch_size: int = 64,
     learning_rate: float = 1e-3,
-    optimiser: Literal["adam", "adamw", "sgd"] = "adam",
+    optimiser: Optimiser = "adam",
     weight_decay: float = 0.0,
     warm_up: int = 0,
     timestep_law: str = "uniform",
