@@ -196,7 +196,7 @@ def rank(
 ) -> Ranking:
     """Order architectures for a dataset.
 
-    A score of untrained networks is used if one has passed its validation; none has. So all
+    A score of untrained networks is used once one has passed its validation. Until then all
     candidates are trained for a short time, with the same batches and noise, and compared by their
     errors on held-out data. How often such an order was right is measured in `docs/learning.md`.
 

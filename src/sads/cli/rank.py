@@ -29,7 +29,7 @@ def rank(
 ) -> None:
     """Order architectures for a dataset, and say how often such orders have been right.
 
-    A score of untrained networks is used if one has passed its validation; none has. So
+    A score of untrained networks is used once one has passed its validation. Until then
     all candidates are trained for a short time with the same batches and noise, and compared by
     their errors on held-out data. They are looked at after half of the steps, and before that at
     halves down to 20 steps: there the worse half leaves, and the pilot ends as soon as the order is

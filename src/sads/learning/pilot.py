@@ -58,14 +58,14 @@ class Training:
 
     Attributes:
         scene: the architecture, its data and the recipe.
-        network: as it stands; it returns what it itself predicts.
+        network: as it stands, with the output that it is trained on.
         step: how many were taken.
     """
 
     def __init__(self, scene: Scene, seed: int):
         self.scene: Scene = scene
         self.step: int = 0
-        self._member = scene.family.member(seed)
+        self._member: nn.Module = scene.family.member(seed)
         self.network: nn.Module = own_output(self._member)
         self._optimiser = scene.recipe.torch_optimiser(self.network)
         self._batches = stream(seed, "batches of a followed training")
