@@ -85,8 +85,8 @@ class Forecast(Shown):
     def drift(self) -> Float[np.ndarray, " k"]:
         """The share of the target taken up.
 
-        Of one step per unit of the learning rate; of a tangent flow when half of the target is
-        learned; of a pilot after its first steps.
+        For one step it is per unit of the learning rate; for a tangent flow it is taken when half
+        of the target is learned, and for a pilot after its first steps.
         """
         return drift_of(self.rows)
 
@@ -99,8 +99,8 @@ class Forecast(Shown):
     def noise(self) -> Float[np.ndarray, " k"]:
         """What stays noisy, per direction.
 
-        Of one step and of a tangent flow the variance between batches, per unit of the squared
-        learning rate; of a pilot the risk that is left after its last step.
+        For one step and a tangent flow it is the variance between batches, per unit of the squared
+        learning rate; for a pilot it is the risk that is left after its last step.
         """
         return self.rows[:, 2].mean(axis=0)
 
@@ -118,7 +118,7 @@ class Forecast(Shown):
 
     @cached_property
     def p_value(self) -> float:
-        """Of the hypothesis that all drifts are equal."""
+        """The p-value of the hypothesis that all drifts are equal."""
         return equality(self.drift, self.drift_error, self.networks)
 
     @property
