@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
 import sads
 from sads.data.laws import Normal
 from sads.directions.sets import Cosines
 from sads.learning.agreement import halves_agreement, mean_profile, stepped_up
 from sads.specs.sources import as_dataset
+from sads.statistics.ranks import rank_correlation
 from sads.storage.files import atomic_write, write_bytes
 from sads.storage.remembered import remembered
 
@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "docs" / "results" / "parametrisation.csv"
 VERDICT = ROWS.with_suffix(".json")
 PAGE = ROOT / "docs" / "results-parametrisation.md"
-COLUMNS = ("data", "parametrisation", "kind", "of", "seed", "sigma", "band", "value", "error")
+COLUMNS: tuple[str, ...] = ("data", "parametrisation", "kind", "of", "seed", "sigma", "band", "value", "error")
 
 
 class Study:
@@ -242,7 +242,7 @@ def _by_seed(rows: list[dict[str, str]], data: str, name: str) -> np.ndarray:
 
 
 def _rank(a: list[float], b: list[float]) -> float:
-    return float(spearmanr(a, b).statistic)
+    return rank_correlation(np.array(a), np.array(b))
 
 
 def _error(values: np.ndarray) -> float:
@@ -319,7 +319,7 @@ def page(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Whether the parametrisation changes what is learned last.")
     parser.add_argument("--settings", type=Path, default=Path(__file__).with_suffix(".toml"))
     parser.add_argument("--out", type=Path, default=Path("runs/parametrisation"))
     parser.add_argument("--report", action="store_true")
