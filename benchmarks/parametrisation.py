@@ -39,7 +39,17 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "docs" / "results" / "parametrisation.csv"
 VERDICT = ROWS.with_suffix(".json")
 PAGE = ROOT / "docs" / "results-parametrisation.md"
-COLUMNS: tuple[str, ...] = ("data", "parametrisation", "kind", "of", "seed", "sigma", "band", "value", "error")
+COLUMNS: tuple[str, ...] = (
+    "data",
+    "parametrisation",
+    "kind",
+    "of",
+    "seed",
+    "sigma",
+    "band",
+    "value",
+    "error",
+)
 
 
 class Study:
@@ -319,7 +329,9 @@ def page(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Whether the parametrisation changes what is learned last.")
+    parser = argparse.ArgumentParser(
+        description="Whether the parametrisation changes what is learned last."
+    )
     parser.add_argument("--settings", type=Path, default=Path(__file__).with_suffix(".toml"))
     parser.add_argument("--out", type=Path, default=Path("runs/parametrisation"))
     parser.add_argument("--report", action="store_true")
