@@ -180,10 +180,14 @@ def figure_e() -> Lines:
 
 
 SQUARE = (
-    ("the mean, without time", PAPER, "iddpm-16,norm_bypass=true,time=none"),
-    ("the mean, with time", "iddpm-16,time=scale-shift", "iddpm-16,norm_bypass=true"),
-    ("the time, without the mean", PAPER, "iddpm-16,time=scale-shift"),
-    ("the time, with the mean", "iddpm-16,norm_bypass=true,time=none", "iddpm-16,norm_bypass=true"),
+    ("the mean, without time", PAPER, "iddpm-16,norm_bypass=true,embedding=none"),
+    ("the mean, with time", "iddpm-16,embedding=scale-shift", "iddpm-16,norm_bypass=true"),
+    ("the time, without the mean", PAPER, "iddpm-16,embedding=scale-shift"),
+    (
+        "the time, with the mean",
+        "iddpm-16,norm_bypass=true,embedding=none",
+        "iddpm-16,norm_bypass=true",
+    ),
 )
 
 
@@ -278,7 +282,7 @@ def counterexamples() -> Lines:
 #: Finding of the doctor, then network and rotation before and after its remedy.
 REMEDIES = (
     ("time-blind", (PAPER, "identity"), (TIMED, "identity")),
-    ("time-blind", (PAPER, "identity"), ("iddpm-16,time=scale-shift", "identity")),
+    ("time-blind", (PAPER, "identity"), ("iddpm-16,embedding=scale-shift", "identity")),
     ("low-frequency-heavy", (PAPER, "identity"), (PAPER, "min")),
     ("(comparison)", (PAPER, "identity"), (PAPER, "random")),
     ("low-frequency-heavy", (TIMED, "identity"), (TIMED, "min")),
