@@ -163,6 +163,7 @@ def figure_e() -> Lines:
     rows = reading("E").rows
     last = max(row["step"] for row in rows)
     aniso, lines = ratios(rows), []
+    doctor = json.loads((ROWS / "mechanism-doctor.json").read_text())
     for network in present(rows, "network"):
         cells = []
         for measure in ("sw2", "risk_along", "risk_off"):
@@ -173,9 +174,11 @@ def figure_e() -> Lines:
             cells.append(", ".join(number(float(v)) for v in own.table.mean(axis=1)))
         found = effects(rows, "sw2").get(network, {})
         value, interval = mean_interval(list(found.values()))
-        ratio = number(aniso.get(network))
-        lines.append((f"`{network}`", ratio, *cells, len(found), measured(value, interval)))
-    header = ("network", "first / middle eigenvalue", "SW2: first, middle, last", "risk along")
+        codes = ", ".join(one["code"] for one in doctor[network])
+        about = f"`{network}`", codes, number(aniso.get(network))
+        lines.append((*about, *cells, len(found), measured(value, interval)))
+    names = ("network", "the doctor finds", "first / middle eigenvalue")
+    header = (*names, "SW2: first, middle, last", "risk along")
     return table((*header, "risk off", "seeds", "effect: log SW2 first / middle"), lines)
 
 
