@@ -90,7 +90,7 @@ class Spectrum(Shown):
 
     @property
     def eigenvalues(self) -> Float[np.ndarray, " D"]:
-        """Descending, each repeated as often as the structure says."""
+        """All eigenvalues, descending, each repeated as often as the structure says."""
         return np.repeat(self.factor_values, self.structure.copies)
 
     @property

@@ -270,7 +270,7 @@ class _Measure:
         return np.column_stack([whole, along, whole - along, groups])
 
     def relative_error(self, sums: Sums, *, looser: bool) -> float:
-        """Of the total; also of the part along the data, counted by its looser tolerance."""
+        """The relative error of the total, or of the part along the data where that is worse."""
         if sums.draws < 2:
             return math.inf
         value, error = sums.value, sums.error
