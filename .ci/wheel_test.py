@@ -22,7 +22,8 @@ from torch import nn
 class Mine(nn.Module):
     def __init__(self):
         super().__init__()
-        self.time, self.first, self.last = nn.Linear(1, 16), nn.Conv2d(1, 16, 3, padding=1), nn.Conv2d(16, 1, 3, padding=1)
+        self.time = nn.Linear(1, 16)
+        self.first, self.last = (nn.Conv2d(*n, 3, padding=1) for n in ((1, 16), (16, 1)))
 
     def forward(self, x, t):
         return self.last(torch.relu(self.first(x) + self.time(t[:, None] / 1000)[:, :, None, None]))
@@ -59,9 +60,7 @@ def main() -> None:
         if not page.startswith("<!doctype html>"):
             sys.exit("wheel-test: the report is not a page")
         if seconds > LIMIT:
-            sys.exit(
-                f"wheel-test: {len(COMMANDS)} commands took {seconds:.0f} s, {LIMIT:.0f} are allowed"
-            )
+            sys.exit(f"wheel-test: the commands took {seconds:.0f} s, more than {LIMIT:.0f}")
         run([str(tools / "pip"), *PIP, "pytest"], place)
         (place / "test_network.py").write_text(PLUGIN)
         run([str(tools / "python"), "-m", "pytest", "-q", "test_network.py"], place)
