@@ -3,10 +3,12 @@
     make wheel-test
 
 From the installed wheel to a report on a ten-line network it takes five commands, and less than
-three minutes. Everything that the wheel needs besides Python code has to be in it.
+three minutes of processor time, whatever else the machine does. Everything that the wheel needs
+besides Python code has to be in it.
 """
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -41,7 +43,7 @@ import mine
 def test_network(assert_healthy):
     assert_healthy(mine.make, (1, 8, 8), networks=48, fail_on="error")
 """
-LIMIT = 180.0  # seconds for all commands
+LIMIT = 180.0  # seconds of processor time for all commands
 
 
 def main() -> None:
@@ -51,20 +53,29 @@ def main() -> None:
         wheel = build(place)
         tools = install(wheel, place / "environment")
         (place / "mine.py").write_text(NETWORK + "\n\ndef make():\n    return Mine()\n")
-        started = time.monotonic()
+        started, worked = time.monotonic(), processor_seconds()
         for command in COMMANDS:
             program, *words = command.split()
             run([str(tools / program), *words], place)
-        seconds = time.monotonic() - started
+        seconds, worked = time.monotonic() - started, processor_seconds() - worked
         page = (place / "report.html").read_text(encoding="utf-8")
         if not page.startswith("<!doctype html>"):
             sys.exit("wheel-test: the report is not a page")
-        if seconds > LIMIT:
-            sys.exit(f"wheel-test: the commands took {seconds:.0f} s, more than {LIMIT:.0f}")
+        if worked > LIMIT:
+            sys.exit(f"wheel-test: the commands took {worked:.0f} s, more than {LIMIT:.0f}")
         run([str(tools / "pip"), *PIP, "pytest"], place)
         (place / "test_network.py").write_text(PLUGIN)
         run([str(tools / "python"), "-m", "pytest", "-q", "test_network.py"], place)
-        print(f"wheel-test: {wheel.name}, {len(COMMANDS)} commands to a report in {seconds:.0f} s")
+        print(
+            f"wheel-test: {wheel.name}, {len(COMMANDS)} commands to a report in {seconds:.0f} s, "
+            f"{worked:.0f} s of processor time"
+        )
+
+
+def processor_seconds() -> float:
+    """Of all programs that have been run so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 PIP = (
