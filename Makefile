@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # One torch thread per test process; two processes on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
 
-.PHONY: demo test test-all test-latest wheel-test check bench docs notebook clean
+.PHONY: demo test test-all test-latest wheel-test check bench results docs notebook clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@if test -x $(BIN)/python; then $(INSTALL) --editable '.[dev]'; else \
@@ -66,6 +66,10 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/monitor.py
+
+# Rebuild every table and drawing of the pages of results from the rows in docs/results.
+results: $(STAMP)
+	$(BIN)/python benchmarks/results.py --figures
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean

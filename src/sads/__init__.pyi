@@ -45,7 +45,11 @@ from .learning import load_forecast as load_forecast
 from .learning import load_record as load_record
 from .networks import ScoreFamily as ScoreFamily
 from .overview import Summary as Summary
+from .path import EDM as EDM
+from .path import DiffusionPath as DiffusionPath
+from .path import RectifiedFlow as RectifiedFlow
 from .path import Schedule as Schedule
+from .path import VarianceExploding as VarianceExploding
 from .probes import Forward as Forward
 from .probes import Gaussian as Gaussian
 from .probes import Point as Point

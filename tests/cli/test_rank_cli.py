@@ -56,7 +56,7 @@ def test_trainings_of_ones_own(sads):
         (("--weight-decay", "1"), "adamw"),
         (("--timestep-law", "beta"), "unknown law of timesteps"),
         (("--seeds", "1"), "at least 2 seeds"),
-        (("--by", "looks"), "constant or total"),
+        (("--by", "looks"), '"constant", "total"'),
         (("--level", "2"), "between 0.5 and 1"),
     ],
 )

@@ -2,8 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Literal
 
+from ..choices import Criterion, Optimiser
 from .options import Flag, Seed
 
 
@@ -14,11 +14,11 @@ def rank(
     pilot: Flag = False,
     steps: int = 40,
     seeds: int = 4,
-    by: str = "constant",
+    by: Criterion = "constant",
     level: float = 0.95,
     batch_size: int = 64,
     learning_rate: float = 1e-3,
-    optimiser: Literal["adam", "adamw", "sgd"] = "adam",
+    optimiser: Optimiser = "adam",
     weight_decay: float = 0.0,
     warm_up: int = 0,
     timestep_law: str = "uniform",
@@ -29,7 +29,7 @@ def rank(
 ) -> None:
     """Order architectures for a dataset, and say how often such orders have been right.
 
-    A score of untrained networks is used if one has passed its validation; none has. So
+    A score of untrained networks is used once one has passed its validation. Until then
     all candidates are trained for a short time with the same batches and noise, and compared by
     their errors on held-out data. They are looked at after half of the steps, and before that at
     halves down to 20 steps: there the worse half leaves, and the pilot ends as soon as the order is

@@ -16,11 +16,13 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from ..choices import Prediction
 from ..data import Dataset
-from ..directions.sets import Columns, DirectionSet, MeansAndBands
+from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
 from ..errors import InputError
 from ..geometry import Geometry
-from ..path import Schedule
+from ..path import DiffusionPath, Schedule, time_values
+from ..path.predictions import prediction_named
 from ..storage.files import writing
 from .expected_order import ExpectedOrder, expected_order
 from .forecast import Forecast
@@ -38,8 +40,7 @@ EVERY = 50  # updates in a window, until there are many
 WINDOWS = 256  # kept at most
 FLUSH_SECONDS = 30.0
 
-TimeKind = Literal["index", "unit", "thousand"]
-Prediction = Literal["eps", "v", "x0"]
+TimeKind = Literal["index", "unit", "thousand", "sigma", "log-sigma"]
 Callback = Callable[[int, Mapping[str, float]], None]
 
 
@@ -60,10 +61,13 @@ class Monitor:
             frequency.
         data: samples of the training data, to know how much of the loss cannot be avoided along
             each direction; without them, directions along which the data vary much look late.
-        prediction: what the network predicts: `eps`, `v` or `x0`; only `data` needs it.
-        schedule: the noise schedule; its number of steps is the range of whole-number times.
+        prediction: what the network predicts: `eps`, `v`, `x0`, `flow` or `score`; only `data`
+            needs it.
+        schedule: the path from data to noise; its number of steps is the range of whole-number
+            times.
         time: what t is: `index` (whole numbers below the schedule's steps), `unit` (in [0, 1]) or
             `thousand` (in [0, 1000]).
+        reverse: whether t runs from noise to data; only `data` needs it.
         bins: bins of noise levels, of equal width in t.
         every: updates in a window of the history; it doubles whenever the history is full.
         out: a directory in which everything is kept; a monitor that is there already goes on.
@@ -80,8 +84,9 @@ class Monitor:
         *,
         data: Dataset | np.ndarray | Tensor | None = None,
         prediction: Prediction = "eps",
-        schedule: Schedule | None = None,
+        schedule: DiffusionPath | None = None,
         time: TimeKind = "index",
+        reverse: bool = False,
         bins: int = BINS,
         every: int = EVERY,
         out: str | Path | None = None,
@@ -93,11 +98,18 @@ class Monitor:
         self.shape: tuple[int, ...] = tuple(shape)
         self.directions: DirectionSet = told_apart(self.shape, directions)
         path = schedule or Schedule()
-        self.edges: np.ndarray = np.linspace(0, time_range(time, path), bins + 1)
+        self.edges: np.ndarray = time_edges(time, path, bins)
         self._unavoidable = None
         if data is not None:
-            variances = variances_of_data(self.directions, samples_of(data))
-            self._unavoidable = unavoidable_loss(variances, path, prediction, bins)
+            self._unavoidable = unavoidable_loss(
+                variances_of_data(self.directions, samples_of(data)),
+                path,
+                prediction_named(prediction),
+                np.searchsorted(
+                    self.edges[1:-1], time_values(time, path, reverse=reverse), "right"
+                ),
+                bins,
+            )
         self._forecast: ExpectedOrder | None = None
         self.distributed = distributed
         self.updates: int = 0
@@ -309,7 +321,20 @@ def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
         f"level {band.first}" if band.width == 1 else f"levels {band.first}-{band.last}"
         for band in spectrum.bands
     )
-    return Columns(shape, spectrum.eigenvectors, np.repeat(np.arange(len(widths)), widths), names)
+    return Eigenvectors(shape, spectrum, np.repeat(np.arange(len(widths)), widths), names)
+
+
+def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarray, " B1"]:
+    """Edges of bins of times: of equal width, or of equally many levels of noise.
+
+    >>> time_edges("unit", Schedule(), 2).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    ends = {"index": float(path.steps), "unit": 1.0, "thousand": 1000.0}
+    if kind in ends:
+        return np.linspace(0, ends[kind], bins + 1)
+    levels = np.linspace(0, path.steps - 1, bins + 1)
+    return np.interp(levels, np.arange(path.steps), time_values(kind, path))
 
 
 def samples_of(data: Dataset | np.ndarray | Tensor) -> Float[np.ndarray, "N ..."]:
@@ -317,11 +342,3 @@ def samples_of(data: Dataset | np.ndarray | Tensor) -> Float[np.ndarray, "N ..."
     if isinstance(data, Tensor):
         return data.detach().cpu().float().numpy()
     return data.samples if isinstance(data, Dataset) else np.asarray(data)
-
-
-def time_range(kind: TimeKind, schedule: Schedule) -> float:
-    """The end of the range of times, which begins with zero."""
-    ranges = {"index": float(schedule.steps), "unit": 1.0, "thousand": 1000.0}
-    if kind not in ranges:
-        raise InputError(f"time is one of {', '.join(ranges)}, got {kind!r}")
-    return ranges[kind]

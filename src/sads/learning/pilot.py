@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..networks import ScoreFamily
+from ..networks.adapters import own_output
 from ..networks.isolation import OwnDraws
 from ..randomness import stream
 from .method import Method
@@ -57,14 +58,15 @@ class Training:
 
     Attributes:
         scene: the architecture, its data and the recipe.
-        network: as it stands.
+        network: as it stands, with the output that it is trained on.
         step: how many were taken.
     """
 
     def __init__(self, scene: Scene, seed: int):
         self.scene: Scene = scene
         self.step: int = 0
-        self.network: nn.Module = scene.family.member(seed)
+        self._member: nn.Module = scene.family.member(seed)
+        self.network: nn.Module = own_output(self._member)
         self._optimiser = scene.recipe.torch_optimiser(self.network)
         self._batches = stream(seed, "batches of a followed training")
         self._draws = OwnDraws(seed, "a network's own draws in a followed training")
@@ -83,8 +85,8 @@ class Training:
             self.step += 1
 
     def predict(self, x: Tensor, t: Tensor) -> Tensor:
-        """What the network says as it stands."""
-        return self.network.eval()(x, t)
+        """The noise that the network predicts as it stands."""
+        return self._member.eval()(x, t)
 
     def _take_step(self, batch: Noisy) -> None:
         recipe = self.scene.recipe

@@ -6,11 +6,8 @@ from u^T x_t alone that is linear, but for a constant, leaves
 
     F(c) = c (a q - b p)^2 / (a^2 c + b^2).
 
-| prediction | p            | q         | F(c)                                       |
-|------------|--------------|-----------|--------------------------------------------|
-| `eps`      | 0            | 1         | abar c / (abar c + 1 - abar)               |
-| `x0`       | 1            | 0         | (1 - abar) c / (abar c + 1 - abar)         |
-| `v`        | -sqrt(1-abar)| sqrt(abar)| c / (abar c + 1 - abar)                    |
+For noise on a path that preserves variance (a^2 = abar, b^2 = 1 - abar, p = 0, q = 1) that is
+abar c / (abar c + 1 - abar). The p and q of every prediction are in `path.predictions`.
 
 F is concave, so F at the mean of c over a group is no less than the group's mean; and a network
 that is not linear, or looks at other directions too, may leave less. So F is what is left at most
@@ -18,16 +15,14 @@ by a network that has learned all there is of first and second order: shares tha
 it are never too small.
 """
 
-import math
-
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..directions.sets import DirectionSet
 from ..errors import InputError
-from ..path import Schedule
+from ..path import DiffusionPath
+from ..path.predictions import Prediction
 
-PREDICTIONS = ("eps", "v", "x0")
 TOGETHER = 2**22  # entries of samples that are projected at once
 
 
@@ -54,20 +49,31 @@ def variances_of_data(
 
 
 def unavoidable_loss(
-    variances: Float[np.ndarray, " k"], schedule: Schedule, prediction: str, bins: int
+    variances: Float[np.ndarray, " k"],
+    path: DiffusionPath,
+    prediction: Prediction,
+    bins: Int[np.ndarray, " T"],
+    count: int,
 ) -> Float[np.ndarray, "k B"]:
-    """F by group of directions and bin of noise levels, the mean over the bin's timesteps.
+    """F by group of directions and bin of noise levels, the mean over the levels of each bin.
 
-    >>> unavoidable_loss(np.array([1.0]), Schedule(), "v", 2).round(6).tolist()
+    Args:
+        variances: c of each group.
+        path: from data to noise.
+        prediction: what the network predicts.
+        bins: the bin of each level of the path.
+        count: of bins; those without a level get what lies between their neighbours.
+
+    >>> from sads.path import Schedule, prediction_named
+    >>> path, v = Schedule(steps=100), prediction_named("v")
+    >>> unavoidable_loss(np.array([1.0]), path, v, np.arange(100) // 50, 2).round(6).tolist()
     [[1.0, 1.0]]
     """
-    if prediction not in PREDICTIONS:
-        known = ", ".join(PREDICTIONS)
-        raise InputError(f"prediction is one of {known}, got {prediction!r}")
-    abar = schedule.abar
-    scale = {"eps": abar, "x0": 1 - abar, "v": np.ones_like(abar)}[prediction]
-    c = variances[:, None]
-    left = scale * c / (abar * c + 1 - abar)
-    number = np.minimum(np.arange(len(abar)) * bins // len(abar), bins - 1)
-    means = [left[:, number == b].mean(axis=1) for b in range(bins)]
-    return np.stack(means, axis=1) if bins <= len(abar) else np.full((len(c), bins), math.nan)
+    p, q = prediction.mix(path)
+    a, b, c = path.signal, path.noise, variances[:, None]
+    left = c * (a * q - b * p) ** 2 / (a**2 * c + b**2)
+    sums = np.stack([np.bincount(bins, row, minlength=count) for row in left])
+    levels = np.bincount(bins, minlength=count)
+    known = np.flatnonzero(levels)
+    means = sums[:, known] / levels[known]
+    return np.stack([np.interp(np.arange(count), known, row) for row in means])

@@ -16,6 +16,7 @@ def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.
     A token-wise layer treats the pixels of a patch alike, so its eigenvectors live on one of them;
     as an image they would be dots, and their DFT its own repetition.
     """
+    structure = structure.imposed
     if structure.kind != "tokens":
         return loudest(vector.reshape(structure.shape))
     grid = [size // structure.patch for size in structure.shape[1:]]

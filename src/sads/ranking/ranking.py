@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
+from ..choices import Optimiser
 from ..data import Dataset
 from ..errors import InputError
 from ..frames import as_frame
 from ..learning import Recipe, reference_for
-from ..learning.recipe import Optimiser
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed

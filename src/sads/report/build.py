@@ -9,7 +9,6 @@ from ..doctor import Diagnosis, diagnose
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import keep_spectrum, load_geometry
 from ..networks.adapters import Assumptions
-from ..path import Schedule
 from ..presentation.numbers import sizes
 from ..specs.sources import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
@@ -202,8 +201,7 @@ def _looked_at(
 def _diagnosis(named: Named, tell: Tell) -> Diagnosis:
     """What the doctor says of a network, if it still is the one of the geometry."""
     plan = named.geometry.plan
-    schedule = Schedule(plan.schedule, plan.steps)
-    family = as_family(plan.network, shape=plan.shape, schedule=schedule)
+    family = as_family(plan.network, shape=plan.shape, schedule=plan.path)
     if not plan.is_of(family):
         raise ArtefactError(f"{plan.network} is not the network of this geometry any more")
     return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))

@@ -136,13 +136,16 @@ def _facts(geometry: Geometry) -> list[tuple[str, str]]:
         ("whitened error", whitened_error(geometry)),
         ("finished", "yes" if geometry.state.finished else "no: the run is not finished"),
         ("seed", str(plan.seed)),
-        ("last layer", plan.readout.kind + (f" ({plan.note})" if plan.note else "")),
+        ("last layer", plan.readout.last_layer + (f" ({plan.note})" if plan.note else "")),
         ("features in", "float64" if plan.precision is None else plan.precision.features),
         ("symmetries", ", ".join(geometry.symmetries) or "none"),
         ("fingerprint", plan.fingerprint[:16]),
         ("versions", ", ".join(f"{k} {v}" for k, v in plan.versions.items())),
         ("seconds", f"{geometry.state.seconds:.1f}"),
     ]
+    if plan.subspace is not None:
+        share, error = geometry.inside
+        facts.append(("subspace", f"{plan.subspace}, {share:.2%} ± {error:.1%} of tr G inside"))
     if plan.redrawn:
         facts.append(("redrawn, since the output is zero", ", ".join(plan.redrawn)))
     return facts

@@ -30,7 +30,7 @@ def shown_indices(size: int, count: int = SHOWN) -> list[int]:
 
 def draw_directions(spectrum: Spectrum, title: str) -> Figure:
     """The figure for one spectrum."""
-    size = spectrum.structure.size
+    size = spectrum.structure.directions
     indices = shown_indices(size)
     figure = Figure(figsize=(9.5, 6.2), layout="constrained")
     upper, lower = np.asarray(figure.subfigures(2, 1, height_ratios=[1.35, 1]))
@@ -45,7 +45,7 @@ def draw_directions(spectrum: Spectrum, title: str) -> Figure:
         pictures[0, column].set_title(
             f"$u_{{{index + 1}}}$\n{_mark(spectrum.resolution_of(index))}", fontsize=8
         )
-    tokens = spectrum.structure.kind == "tokens"
+    tokens = spectrum.structure.imposed.kind == "tokens"
     label = "eigenvector\nover patches" if tokens else "eigenvector"
     pictures[0, 0].set_ylabel(label, fontsize=8)
     pictures[1, 0].set_ylabel("DFT energy", fontsize=8)
