@@ -218,7 +218,7 @@ def _forms(
 
 
 def _eigenvalues(geometry: Geometry) -> Float[np.ndarray, " D"]:
-    """Of the estimate itself, descending: theorem 2 is exact for these."""
+    """Eigenvalues of the estimate itself, descending; theorem 2 is exact for these."""
     values = np.linalg.eigvalsh(geometry.factor)[::-1]
     return np.repeat(np.maximum(values, 0.0), geometry.structure.copies)
 

@@ -47,7 +47,7 @@ class Moment:
 
     @property
     def trace(self) -> float:
-        """Tr C, the mean of |x|^2; in a subspace of what lies inside."""
+        """The trace of C, the mean of |x|^2; in a subspace, of what lies inside."""
         return float(np.trace(self.matrix))
 
     def reduced(self, structure: Structure) -> Float[np.ndarray, "n n"]:
@@ -63,7 +63,7 @@ class Moment:
         return result
 
     def eigenvalues(self, *, destroy: bool = False) -> Float[np.ndarray, " D"]:
-        """Descending; what rounding put below zero is zero.
+        """Eigenvalues, descending; those that rounding put below zero are zero.
 
         Args:
             destroy: compute in the matrix's own memory, which is of no use afterwards.

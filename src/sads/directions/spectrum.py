@@ -14,7 +14,7 @@ undecided, isotonic regression makes the values descend.
 have `FOLDS` - 1 degrees of freedom, so a 95 % interval is 2.2 standard errors on either side.
 
 *Order.* u_1 has the largest eigenvalue. The score anisotropy directions (SADs) are the same vectors
-in ascending order: what is modelled best comes first (conjecture 1).
+in ascending order: first what conjecture 1 of the paper takes to be modelled best.
 """
 
 import itertools
@@ -43,7 +43,7 @@ DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest
 
 @dataclass(frozen=True)
 class SADs:
-    """Score anisotropy directions, best modelled first.
+    """Score anisotropy directions, smallest eigenvalue first.
 
     Attributes:
         eigenvalues: ascending, one for each direction.
@@ -90,7 +90,7 @@ class Spectrum(Shown):
 
     @property
     def eigenvalues(self) -> Float[np.ndarray, " D"]:
-        """Descending, each repeated as often as the structure says."""
+        """All eigenvalues, descending, each repeated as often as the structure says."""
         return np.repeat(self.factor_values, self.structure.copies)
 
     @property
@@ -116,7 +116,7 @@ class Spectrum(Shown):
 
     @property
     def sads(self) -> SADs:
-        """The same in ascending order, best modelled first."""
+        """The same in ascending order, smallest eigenvalue first."""
         return SADs(
             self.eigenvalues[::-1].copy(),
             self.eigenvalue_errors[::-1].copy(),

@@ -18,7 +18,7 @@ from ..errors import ArtefactError
 from ..inspection.compression import Compressed
 from ..inspection.readout import ReadOut
 from ..inspection.subspaces import Adaptive
-from ..path import WEIGHTINGS, Schedule
+from ..path import WEIGHTINGS
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .estimators import ESTIMATORS
 from .plan import CLOSED_FORM, Plan, timestep_range
@@ -114,7 +114,7 @@ def check_plan(plan: Plan) -> None:
     """Refuse a stored plan that no estimate can have; inside `sensible`."""
     size = check_shape(plan.shape)
     expect(plan.steps <= MOST_STEPS, f"at most {MOST_STEPS:,} noise levels, got {plan.steps:,}")
-    timestep_range(plan.timesteps, Schedule(plan.schedule, plan.steps))
+    timestep_range(plan.timesteps, plan.path)
     expect(plan.weighting in WEIGHTINGS, f"a weighting, got {plan.weighting!r}")
     expect(plan.of in ESTIMATORS, f"a known quantity, got {plan.of!r}")
     estimators = (*ESTIMATORS[plan.of], CLOSED_FORM)

@@ -20,16 +20,16 @@ from .plan import Plan
 from .result import Geometry
 from .run import Progress, estimates, settled
 from .source import Source, prepare
+from .supply import Supply, Threads
 
 
-class Options(TypedDict, total=False):
-    """Options of an estimate; all have defaults.
+class PlainOptions(TypedDict, total=False):
+    """Options of an estimate but for probe and subspace; all have defaults.
 
     Attributes:
         networks: stop after so many networks.
         tolerance: stop at this whitened error (0.02, for tangents 0.05, unless `networks` is
             given).
-        probe: where to look; x = 0 by default.
         of: `outputs` (default) for G, `tangent` for the tangent kernel K.
         estimator: `integrated` (default) or `naive`, for outputs.
         weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
@@ -40,14 +40,11 @@ class Options(TypedDict, total=False):
         zero_output: what to do about networks that output zero at initialisation: `explain`
             (default) stops with the reason, `last` redraws the layer that zeroes the output with
             its own default or sets its gain to one, `all` does so with every zero layer.
-        subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
-            default the whole, and one that fits where that does not.
         on_progress: called after each batch.
     """
 
     networks: int | None
     tolerance: float | None
-    probe: Probe
     of: str
     estimator: str | None
     weighting: str
@@ -56,8 +53,22 @@ class Options(TypedDict, total=False):
     out: str | Path | None
     device: str
     zero_output: str
-    subspace: Request
     on_progress: Callable[[Progress], None] | None
+
+
+class Options(PlainOptions, total=False):
+    """Options of an estimate, with where to look and in which subspace.
+
+    Attributes:
+        probe: x = 0 by default.
+        subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
+            default the whole, and one that fits where that does not.
+        supply: who computes the batches; threads of this process by default.
+    """
+
+    probe: Probe
+    subspace: Request
+    supply: Supply | None
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -108,7 +119,7 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         weighting=options.get("weighting", "score"),
         timesteps=options.get("timesteps"),
         seed=options.get("seed", 0),
-        device=options.get("device", "cpu"),
+        device=(options.get("supply") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
         subspace=options.get("subspace") or _stored_subspace(options.get("out")),
     )
@@ -124,11 +135,13 @@ def _stored_subspace(out: str | Path | None) -> Request:
 
 
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
-    goal, source = _prepared(family, **options)
     report = options.get("on_progress") or (lambda progress: None)
     out = options.get("out")
-    if out is None:
-        yield from estimates(source, goal, None, report)
-    else:
-        with writing(Path(out)):
-            yield from estimates(source, goal, Path(out), report)
+    with options.get("supply") or Threads() as supply:
+        with supply.preparing():
+            goal, source = _prepared(family, **options)
+        if out is None:
+            yield from estimates(source, goal, None, report, supply)
+        else:
+            with writing(Path(out)):
+                yield from estimates(source, goal, Path(out), report, supply)

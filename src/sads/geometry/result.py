@@ -121,7 +121,7 @@ class Geometry(Shown):
 
     @property
     def trace(self) -> float:
-        """Tr G, of the whole space also where the factor is that of a subspace."""
+        """The trace of G, of the whole space also where the factor is that of a subspace."""
         if not self.compressed:
             return float(np.trace(self.factor)) * self.structure.copies
         return self._traces(np.arange(len(self.state.counts)))[1]

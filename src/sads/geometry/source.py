@@ -165,6 +165,7 @@ def prepare(
         draws=DRAWS,
         assumptions=checked.assumptions,
         of=estimator.of,
+        parameters=dict(family.schedule.parameters),
     )
     return Source(plan, family, probe, ensemble, estimator.proposal(law, reading), reading, exact)
 

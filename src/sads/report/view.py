@@ -11,9 +11,10 @@ from ..presentation.geometry import networks_behind, taken_as, whitened_error
 from ..presentation.numbers import sizes, with_error
 from ..presentation.ranking import validity_sentences
 from .commands import geometry_command
+from .forecasts import forecast_view
 from .measured import Sheet, SweepReading
-from .sentences import NOT_ASKED, Answer, differs, held
-from .subjects import Named, Subject
+from .sentences import Answer, differs, held
+from .subjects import Subject
 
 MOST_BANDS = 400  # rows of a table of bands
 MOST_LINES = 20  # of what a sweep says
@@ -41,13 +42,19 @@ def view(
         "several": several,
         "held": held(several=several),
         "validity": validity_sentences() if several else [],
+        "forecasts": [
+            forecast_view(s.main.label, s.forecast_directory, s.forecast)
+            for s in subjects
+            if s.forecast is not None
+        ],
+        "piloted": any(s.forecast is not None and s.forecast.method == "pilot" for s in subjects),
         "subjects": [_subject(*both) for both in zip(subjects, answers, strict=True)],
         "levels": [
             _levels(place, subject, tell)
             for place, subject in enumerate(subjects)
             if subject.levels
         ],
-        "level_command": _level_command(first.main),
+        "examined": any(one.diagnosis or one.unexamined for one in subjects),
         "sweep": reading,
         "sweep_lines": [] if reading is None else reading.lines[:MOST_LINES],
         "unmatched": not any(subject.measured for subject in subjects),
@@ -67,7 +74,7 @@ def _subject(subject: Subject, answer: Answer) -> dict[str, Any]:
         "bands": _bands(subject),
         "hidden_bands": max(0, len(main.geometry.spectrum().bands) - MOST_BANDS),
         "diagnosis": diagnosis,
-        "unexamined": subject.unexamined or NOT_ASKED,
+        "unexamined": subject.unexamined,
         "facts": _facts(main.geometry),
         "commands": [geometry_command(n.geometry, n.directory) for n in (main, *subject.levels)],
     }
@@ -160,9 +167,3 @@ def _levels(place: int, subject: Subject, tell: Callable[[str], None]) -> dict[s
             }
         )
     return {"id": f"levels-{place}", "name": subject.main.label, "rows": rows}
-
-
-def _level_command(named: Named) -> str:
-    steps = named.geometry.plan.steps
-    command = geometry_command(named.geometry, f"{named.directory}-low-noise")
-    return command.replace(" --out ", f" --timesteps 0:{steps // 4} --out ", 1)
