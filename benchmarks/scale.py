@@ -6,8 +6,9 @@
 Every point is a process of its own: the same small network at another shape, a fixed number of
 networks, the estimate with its spectrum. Written to `docs/results/scale.json`: processor seconds
 (of all threads, so that a busy machine counts for little), peak memory of the process beyond that
-of an imported package, and what was learned. `docs/images/scale.png` is the picture. The slope of a
-regime is that of the logarithm over its larger shapes, where what does not grow is small.
+of an imported package, and what was learned. `docs/images/scale.png` is the picture, and the table
+of `docs/scale.md` is made from the rows. The slope of a regime is that of the logarithm over its
+larger shapes, where what does not grow is small.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import numpy as np
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 ROWS, PICTURE = DOCS / "results" / "scale.json", DOCS / "images" / "scale.png"
+PAGE, MARKS = DOCS / "scale.md", ("<!-- measured -->\n", "<!-- /measured -->")
 NETWORK, NETWORKS, PROBE = "cnn", 24, "gaussian:1"
 SHAPES = {
     "full": ["1x8x8", "1x12x12", "1x16x16", "1x24x24", "1x32x32", "1x40x40", "1x48x48"],
@@ -112,6 +114,26 @@ def draw(content: dict[str, Any]) -> None:
     figure.savefig(PICTURE, dpi=150)
 
 
+def write_table(content: dict[str, Any]) -> None:
+    """The table of the page, between its marks."""
+    head = "| subspace | shape | dimensions | estimate, s | spectrum, s | GB | tr G inside |"
+    lines = ["![Cost against dimensions](images/scale.png)", "", head, "|" + " --- |" * 7]
+    for p in content["points"]:
+        numbers = (
+            f"{p['estimate_seconds']:.2g} | {p['spectrum_seconds']:.2g} | {p['gigabytes']:.2g}"
+        )
+        where = f"`{p['subspace']}` | {p['shape']} | {p['dimensions']:,}"
+        lines.append(f"| {where} | {numbers} | {p['inside']:.1%} |")
+    lines += ["", "Exponents of the dimensions in the cost, over the three largest shapes of each:"]
+    lines += ["", "| subspace | seconds | gigabytes |", "| --- | --- | --- |"]
+    for name, slope in content["slopes"].items():
+        lines.append(f"| `{name}` | {slope['seconds']:.2f} | {slope['gigabytes']:.2f} |")
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
+    after = rest.partition(MARKS[1])[2]
+    text = "\n".join(lines)
+    PAGE.write_text(f"{before}{MARKS[0]}\n{text}\n\n{MARKS[1]}{after}")
+
+
 def stored() -> dict[str, Any]:
     """What has been measured so far."""
     if not ROWS.exists():
@@ -141,6 +163,7 @@ def main() -> None:
     content["slopes"] = slopes(content["points"])
     ROWS.write_text(json.dumps(content, indent=1) + "\n")
     draw(content)
+    write_table(content)
     print(json.dumps(content["slopes"], indent=1))
 
 
