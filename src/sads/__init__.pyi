@@ -40,6 +40,7 @@ from .learning import Forecast as Forecast
 from .learning import Risk as Risk
 from .learning import load_forecast as load_forecast
 from .networks import ScoreFamily as ScoreFamily
+from .networks.adapters import Calling as Calling
 from .path import Schedule as Schedule
 from .probes import Forward as Forward
 from .probes import Gaussian as Gaussian

@@ -22,7 +22,7 @@ from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..neighbours import Housed
 from ..path import Schedule
-from .adapters import Assumptions, adapt, assumptions_of
+from .adapters import Assumptions, Calling, adapt, assumptions_of
 from .adapters.explain import why_not_called
 from .base import ScoreNetwork
 from .isolation import seeded, seeded_as_before
@@ -52,6 +52,7 @@ class ScoreFamily:
         training: how its networks are trained unless told otherwise.
         prediction: what they predict: `eps`, `v` or `x0`; by default x0 for modules that take
             `sigma`, else eps.
+        calling: what their user states about how they are called; the signature tells the rest.
 
     >>> import sads
     >>> from torch import nn
@@ -72,6 +73,7 @@ class ScoreFamily:
     name: str = "network"
     training: Training = Training()
     prediction: str | None = None
+    calling: Calling | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.factory):
@@ -154,4 +156,4 @@ def unseeded_member(family: ScoreFamily) -> nn.Module:
         if is_memory_error(error):
             raise
         raise NetworkError(f"the factory of {family.name} failed: {brief(error)}") from error
-    return adapt(made, family.name, family.schedule, family.prediction)
+    return adapt(made, family.name, family.schedule, family.prediction, family.calling)

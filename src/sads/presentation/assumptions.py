@@ -14,7 +14,8 @@ PREDICTED = {
 def sentence(taken: Assumptions) -> str:
     """All that is assumed about one network, in one line."""
     times = f"{taken.time_from:.4g}..{taken.time_to:.4g}"
-    kind = "whole numbers" if taken.time_dtype == "int64" else "noise levels"
+    kind = "floats" if taken.process == "variance-preserving" else "noise levels"
+    kind = "whole numbers" if taken.time_dtype == "int64" else kind
     place = "" if taken.passed_by == "keyword" else f", by {taken.passed_by}"
     text = (
         f"Taken as: {PREDICTED[taken.prediction]}, {taken.schedule} schedule with "

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,11 @@ from torch import nn
 from ..errors import InputError, SadsError, brief
 from ..neighbours import Housed, Neighbourhood
 from ..networks import PRESETS, ScoreFamily, preset_family
-from ..networks.adapters import PREDICTIONS
+from ..networks.adapters import PREDICTIONS, Calling
 from ..networks.adapters.diffusers import diffusers_family
 from ..networks.isolation import global_state_kept, time_limit
 from ..path import Schedule
+from .calling import conditions_in, stated_in, toml_beside
 from .grammar import convert
 from .networks import NetworkSpec
 from .plug_ins import NETWORKS, plug_in
@@ -96,27 +98,40 @@ def _foreign(
         known = ", ".join(PREDICTIONS)
         raise InputError(f"unknown prediction {prediction!r}: expected one of {known}")
     if spec.of_diffusers:
-        return diffusers_family(
+        family = diffusers_family(
             Path(spec.factory),
             shape=shape,
             schedule=schedule,
             prediction=prediction,
             name=str(spec),
         )
-    factory = find_factory(spec.place, spec.factory)
+        return replace(family, calling=_with_toml(None, Path(spec.factory)))
+    factory, calling = find_factory(spec.place, spec.factory)
     if shape is None:
         raise InputError(
             f"{spec.name} does not say its shape: pass one, for example shape='1x16x16'"
         )
-    return ScoreFamily(factory, shape, schedule or Schedule(), str(spec), prediction=prediction)
+    return ScoreFamily(
+        factory,
+        shape,
+        schedule or Schedule(),
+        str(spec),
+        prediction=prediction,
+        calling=_with_toml(calling, Path(spec.place)),
+    )
 
 
-def _shapeless(spec: NetworkSpec) -> InputError:
-    return InputError(f"{spec.name} does not say its shape: pass one, for example shape='1x16x16'")
+def _with_toml(calling: Calling | None, path: Path) -> Calling | None:
+    """What is stated in a file, with what TOML beside it states."""
+    if path.suffix not in (".py", ".json") or (beside := toml_beside(path)) is None:
+        return calling
+    stated = calling or Calling()
+    source = " and ".join(name for name in (stated.source, beside.name) if name)
+    return replace(stated, conditions=conditions_in(beside), source=source)
 
 
-def find_factory(where: str, attribute: str) -> Callable[[], Any]:
-    """The callable `attribute` of a Python file or module."""
+def find_factory(where: str, attribute: str) -> tuple[Callable[[], Any], Calling]:
+    """The callable `attribute` of a Python file or module, and what is stated of its networks."""
     house = Neighbourhood(Path(where).parent) if where.endswith(".py") else None
     module = _load_module(where) if house is None else _load_file(Path(where), house)
     name = f"{where}:{attribute}"
@@ -144,7 +159,7 @@ def find_factory(where: str, attribute: str) -> Callable[[], Any]:
             f"{name} needs arguments ({', '.join(needed)}): write a function without arguments "
             "that calls it, and name that"
         )
-    return factory if house is None else Housed(factory, house)
+    return factory if house is None else Housed(factory, house), stated_in(module, attribute)
 
 
 def _required(factory: Callable[..., Any]) -> list[str]:

@@ -14,7 +14,6 @@ A module that takes `sigma` instead of a timestep (EDM) sees the variance-explod
 input x_t / sqrt(abar) at sigma = sqrt((1 - abar) / abar); it returns x_0 unless told otherwise.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,12 @@ from torch import Tensor, nn
 from ...errors import InputError, NetworkError, expected_one_of
 from ...path import Schedule
 from ..base import ScoreNetwork
-from .convention import TEXT, Convention, convention_of
+from ..casting import cast
+from .arrangements import FramesFirst, Packed
+from .calling import Calling
+from .conditions import passed
+from .convention import Convention, convention_of
+from .outputs import Found, prediction_in
 
 PREDICTIONS = ("eps", "v", "x0")
 
@@ -37,14 +41,21 @@ class Adapted(nn.Module):
         convention: how it is called.
         prediction: what it predicts, one of `PREDICTIONS`.
         schedule: the noise schedule that converts its prediction.
+        calling: what its user states about the call.
     """
 
     def __init__(
-        self, network: nn.Module, convention: Convention, prediction: str, schedule: Schedule
+        self,
+        network: nn.Module,
+        convention: Convention,
+        prediction: str,
+        schedule: Schedule,
+        calling: Calling | None = None,
     ):
         super().__init__()
         self.network = network
         self.convention = convention
+        self.calling: Calling = calling or Calling()
         self.prediction = prediction
         constant, scale = conversion(prediction, schedule)
         tables = {"constant": constant, "scale": scale}
@@ -56,40 +67,53 @@ class Adapted(nn.Module):
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """Predicted noise (N, *shape) for x (N, *shape) at integer timesteps t (N,)."""
-        output = first_channels(tensor_in(self.call(x, t)), x)
+        output = self.prediction_of(self.call(x, t), x).value
         if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
             return output  # what has another shape is reported by who asked
         return self._at("constant", t, x) * x + self._at("scale", t, x) * output
 
     def call(self, x: Tensor, t: Tensor) -> Any:
         """What the module itself returns for x (N, *shape) at integer timesteps t (N,)."""
-        how, named = self.convention, self.conditions(x)
-        if how.sigma:
-            x, t = self._at("input_scale", t, x) * x, self.get_buffer("sigma")[t]
+        how, (x, t) = self.convention, self.seen(x, t)
+        named = passed(how.conditions, x) | self.calling.given(x, t)
+        given = named.pop(how.input, how.arrangement.lay_out(x)) if how.input else x
+        time = named.pop(how.time, t) if how.time else t
         if how.by_keyword:
-            return self.network(x, **{str(how.time): t}, **named)
-        return self.network(t, x, **named) if how.time_first else self.network(x, t, **named)
+            return self.network(given, **{str(how.time): time}, **named)
+        order = (time, given) if how.time_first else (given, time)
+        return self.network(*order, **named)
 
-    def conditions(self, x: Tensor) -> dict[str, Tensor]:
-        """What is passed beside input and time, by name."""
-        named = {}
-        if (label := self.convention.label) is not None:
-            named[label.name] = torch.full(
-                (len(x),), label.value, dtype=torch.long, device=x.device
-            )
-        if self.convention.text_width is not None:
-            # Attention over equal tokens does not see how many there are: one is enough.
-            named[TEXT] = x.new_zeros(len(x), 1, self.convention.text_width)
-        return named
+    def seen(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """Input and time in the units of the module."""
+        if not self.convention.sigma:
+            return x, t if self.convention.whole else t.to(x.dtype)
+        return self._at("input_scale", t, x) * x, self.get_buffer("sigma")[t]
+
+    def prediction_of(self, output: Any, x: Tensor) -> Found:
+        """The prediction in what the module returned, with its place in words."""
+        if (own := self.calling.unpatchify) is not None:
+            source = self.calling.source
+            return Found(own(output, x), f"`unpatchify`{f' in {source}' if source else ''}")
+        arrangement = self.convention.arrangement
+        if not isinstance(arrangement, (Packed, FramesFirst)):
+            return prediction_in(output, x)
+        found = prediction_in(output, arrangement.lay_out(x))
+        return Found(arrangement.lay_back(found.value, x), found.where)
 
     def _at(self, table: str, t: Tensor, x: Tensor) -> Tensor:
         return self.get_buffer(table)[t].view(-1, *(1,) * (x.ndim - 1))
 
 
 def adapt(
-    network: object, name: str, schedule: Schedule, prediction: str | None = None
+    network: object,
+    name: str,
+    schedule: Schedule,
+    prediction: str | None = None,
+    calling: Calling | None = None,
 ) -> nn.Module:
     """A module as a noise predictor; the networks of this package are noise predictors already.
+
+    Compiled modules are taken as they were before, those of half precision in float32.
 
     Raises:
         NetworkError: for something that is not a module.
@@ -104,9 +128,27 @@ def adapt(
         raise NetworkError(f"the factory of {name} must return a torch module, got {got}")
     if isinstance(network, (ScoreNetwork, Adapted)) and prediction in (None, "eps"):
         return network
+    network = in_single_precision(plain(network))
     convention = convention_of(network)
     default = "x0" if convention.sigma else "eps"
-    return Adapted(network, convention, prediction or default, schedule)
+    return Adapted(network, convention, prediction or default, schedule, calling)
+
+
+def plain(network: nn.Module) -> nn.Module:
+    """A module without what `torch.compile` made of it."""
+    while isinstance(inner := getattr(network, "_orig_mod", None), nn.Module):
+        network = inner
+    for module in network.modules():
+        if getattr(module, "_compiled_call_impl", None) is not None:  # compiled in place
+            module._compiled_call_impl = None
+    return network
+
+
+def in_single_precision(network: nn.Module) -> nn.Module:
+    """A module in float32 if some of it is in half precision; others as they are."""
+    values = (*network.parameters(), *network.buffers())
+    half = any(value.dtype in (torch.float16, torch.bfloat16) for value in values)
+    return cast(network, torch.float32) if half else network
 
 
 def module_inside(network: nn.Module) -> nn.Module:
@@ -122,24 +164,3 @@ def conversion(prediction: str, schedule: Schedule) -> tuple[np.ndarray, np.ndar
     if prediction == "x0":
         return 1 / np.sqrt(1 - abar), -np.sqrt(abar / (1 - abar))
     return np.zeros_like(abar), np.ones_like(abar)
-
-
-def tensor_in(output: Any) -> Any:
-    """The tensor in an output object: `.sample`, the key `sample`, or the first of a tuple."""
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, Mapping) and "sample" in output:
-        return output["sample"]
-    if (sample := getattr(output, "sample", None)) is not None:
-        return sample
-    if isinstance(output, (tuple, list)) and output:
-        return tensor_in(output[0])
-    return output
-
-
-def first_channels(output: Any, x: Tensor) -> Any:
-    """Without the second half of the channels, where a module also predicts variances."""
-    if not isinstance(output, Tensor) or output.ndim != x.ndim or output.shape[0] != x.shape[0]:
-        return output
-    twice = output.shape[1] == 2 * x.shape[1] and output.shape[2:] == x.shape[2:]
-    return output[:, : x.shape[1]] if twice else output
