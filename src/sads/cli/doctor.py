@@ -13,6 +13,7 @@ def doctor(
     networks: int | None = None,
     seed: Seed = 0,
     json: Flag = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
 ) -> None:
     """Say what is wrong with an architecture, before anyone trains it.
 
@@ -24,7 +25,8 @@ def doctor(
         shape: shape of one sample, CxHxW; presets have their own.
         networks: untrained networks behind each of the two geometries that are looked at.
         seed: of all random draws.
-        json: print the result as one JSON object.
+        json: print the result as one JSON object, with all findings.
+        all: also explain what most networks have, instead of naming it in one line.
     """
     from .. import api
     from ..presentation.doctor import sentences
@@ -32,4 +34,4 @@ def doctor(
 
     with waiting(f"examining {network}") as tell:
         diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
-    print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis)))
+    print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis, everything=all)))

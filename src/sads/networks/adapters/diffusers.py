@@ -30,6 +30,7 @@ ELSEWHERE = {"UniDiffuserModel": "diffusers.pipelines.deprecated.unidiffuser.mod
 DISCRETE = ("UVit2DModel", "UViT2DModel", "VQDiffusion")
 SIDE = 32  # of latents where a configuration does not tell: images of 256x256, an eighth of a side
 FRAMES = 2
+SIZES = ("sample_size", "video_length")
 
 LARGEST_SIZE = 65_536  # of a side, or of channels
 
@@ -93,6 +94,9 @@ def _takes_time(kind: type[nn.Module]) -> bool:
 
 
 def _build(kind: Any, config: dict[str, Any], path: Path) -> nn.Module:
+    # Our own keys for classes that take any size; diffusers would warn about them.
+    taken = inspect.signature(kind.__init__).parameters
+    config = {k: v for k, v in config.items() if k in taken or k not in SIZES}
     try:
         return kind.from_config(config)
     except Exception as error:
