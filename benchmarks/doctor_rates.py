@@ -69,7 +69,9 @@ def said_of(family: Any) -> dict[str, str]:
 def table(record: Record) -> str:
     """How many networks of each group have a finding, as a table in Markdown."""
     groups = [group for group in GROUPS if group in record]
-    counts = {group: Counter(code for one in record[group].values() for code in one) for group in groups}
+    counts = {
+        group: Counter(code for one in record[group].values() for code in one) for group in groups
+    }
     worst = {
         code: severity
         for one in (one for group in groups for one in record[group].values())

@@ -34,6 +34,4 @@ def make() -> nn.Module:
 
 def transformer() -> nn.Module:
     """The transformer on patches of two by two."""
-    return Timed(
-        ViT(1, 1, mod_features=FEATURES, hid_channels=32, hid_blocks=2, patch_size=2)
-    )
+    return Timed(ViT(1, 1, mod_features=FEATURES, hid_channels=32, hid_blocks=2, patch_size=2))

@@ -41,7 +41,11 @@ from .learning import Risk as Risk
 from .learning import load_forecast as load_forecast
 from .networks import ScoreFamily as ScoreFamily
 from .networks.adapters import Calling as Calling
+from .path import EDM as EDM
+from .path import DiffusionPath as DiffusionPath
+from .path import RectifiedFlow as RectifiedFlow
 from .path import Schedule as Schedule
+from .path import VarianceExploding as VarianceExploding
 from .probes import Forward as Forward
 from .probes import Gaussian as Gaussian
 from .probes import Point as Point

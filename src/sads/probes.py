@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from .errors import InputError
-from .path import Schedule
+from .path import DiffusionPath
 
 Shape = tuple[int, ...]
 Rng = np.random.Generator
@@ -40,11 +40,11 @@ class Probe(ABC):
         """Its name in the grammar; equal names mean equal distributions."""
 
     @abstractmethod
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         """One input of a shape for each of the timesteps t."""
 
     @abstractmethod
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         """E|x|^2 at each timestep, for samples of `size` entries."""
 
     @property
@@ -67,10 +67,10 @@ class Zero(Probe):
     def describe(self) -> str:
         return "zero"
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         return torch.zeros(len(t), *shape)
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         return np.zeros(schedule.steps)
 
 
@@ -97,11 +97,11 @@ class Gaussian(Probe):
     def describe(self) -> str:
         return f"gaussian:{self.std:g}"
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         noise = rng.standard_normal((len(t), *shape), dtype=np.float32)
         return torch.from_numpy(noise * np.float32(self.std))
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         return np.full(schedule.steps, size * self.std**2)
 
     @property
@@ -128,20 +128,20 @@ class Point(Probe):
     def describe(self) -> str:
         return f"point:{_digest(self.x)}"
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         if self.x.shape != shape:
             raise InputError(
                 f"the probe's point has shape {self.x.shape}, the network takes {shape}"
             )
         return torch.from_numpy(self.x.astype(np.float32)).expand(len(t), *shape)
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         return np.full(schedule.steps, float(np.sum(np.square(self.x, dtype=float))))
 
 
 @dataclass(frozen=True, eq=False)
 class Forward(Probe):
-    """The forward process of some images: x_t = sqrt(abar_t) x + sqrt(1 - abar_t) eps.
+    """The forward process of some images: x_t = a_t x + b_t eps on the path of the family.
 
     Args:
         images: shape (M, *shape); each network gets one of them at random.
@@ -161,18 +161,19 @@ class Forward(Probe):
     def describe(self) -> str:
         return f"forward:{_digest(self.images)}"
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         if self.images.shape[1:] != shape:
             got = self.images.shape[1:]
             raise InputError(f"the probe's images have shape {got}, the network takes {shape}")
         clean = self.images[rng.integers(len(self.images), size=len(t))]
-        abar = schedule.abar[t].reshape(-1, *(1,) * len(shape))
+        each = (-1, *(1,) * len(shape))
+        a, b = schedule.signal[t].reshape(each), schedule.noise[t].reshape(each)
         noise = rng.standard_normal(clean.shape)
-        return torch.from_numpy((np.sqrt(abar) * clean + np.sqrt(1 - abar) * noise).astype("f4"))
+        return torch.from_numpy((a * clean + b * noise).astype("f4"))
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         clean = float(np.sum(np.square(self.images, dtype=float))) / len(self.images)
-        return schedule.abar * clean + (1 - schedule.abar) * size
+        return schedule.signal_power * clean + schedule.noise_power * size
 
 
 def _digest(array: np.ndarray) -> str:

@@ -44,7 +44,7 @@ def test_words_give_order_certainty_and_cost(sads, tmp_path):
     ("options", "said"),
     [
         (("--seeds", "1"), "at least 2 seeds"),
-        (("--by", "looks"), "constant or total"),
+        (("--by", "looks"), '"constant", "total"'),
         (("--level", "2"), "between 0.5 and 1"),
     ],
 )

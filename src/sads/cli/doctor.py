@@ -34,4 +34,8 @@ def doctor(
 
     with waiting(f"examining {network}") as tell:
         diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
-    print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis, everything=all)))
+    print(
+        jsonlib.dumps(asdict(diagnosis))
+        if json
+        else "\n".join(sentences(diagnosis, everything=all))
+    )

@@ -3,6 +3,7 @@
 import json as jsonlib
 from pathlib import Path
 
+from ..choices import Criterion
 from .options import Flag, Seed
 
 
@@ -13,7 +14,7 @@ def rank(
     pilot: Flag = False,
     steps: int = 40,
     seeds: int = 4,
-    by: str = "constant",
+    by: Criterion = "constant",
     level: float = 0.95,
     batch_size: int = 64,
     learning_rate: float = 1e-3,

@@ -16,6 +16,7 @@ def report(
     data: str | None = None,
     sweep: Path | None = None,
     training: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    forecast: Annotated[list[Path] | None, Parameter(negative="")] = None,
     doctor: Flag = False,
     force: Flag = False,
     json: Flag = False,
@@ -34,6 +35,8 @@ def report(
             split by default.
         sweep: directory of a sweep, for measured distances and samples under rotations.
         training: directory of a training, to show samples of; may be repeated.
+        forecast: directory that `sads forecast --out` wrote, of one of these networks; may be
+            repeated.
         doctor: examine the networks too; takes about a minute for each.
         force: replace an existing file.
         json: print the result as one JSON object.
@@ -49,6 +52,7 @@ def report(
             data=data,
             sweep=sweep,
             trainings=training or [],
+            forecasts=forecast or [],
             doctor=doctor,
             on_stage=tell,
         )

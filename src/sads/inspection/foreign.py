@@ -33,7 +33,7 @@ from .last_layer_moments import (
 )
 from .members import Members
 from .reading import Reading
-from .readout import AnyReadOut, Convolution, DenseLayer, RandomLayers, Sampled, TokenWise
+from .readout import Convolution, DenseLayer, PlainReadOut, RandomLayers, Sampled, TokenWise
 from .tail import Tail, converted_tail, measured_tail
 from .tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
 
@@ -103,13 +103,13 @@ def _read_last_layer(
 
 def _readout(
     call: Call, structure: Structure, variances: Variances, tail: Tail, *, steady: bool
-) -> AnyReadOut:
+) -> PlainReadOut:
     """The read-out of a last layer that imposes a known structure."""
     # Where every network has its own share of the bias, that is added network by network.
     settled = variances.bias is None or (variances.bias > 0 and not steady)
     # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
     bias = 0.0 if settled else (variances.bias or 0.0) * tail.bias_share
-    layer: type[AnyReadOut] = Convolution
+    layer: type[PlainReadOut] = Convolution
     width, kernel = call.h.shape[1], tuple(call.weight.shape[2:])
     if len(call.h) != 1:  # frames are an axis of their own
         kernel = (1, *kernel)
@@ -202,7 +202,7 @@ def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Placed
 def _same_grid(call: Call, structure: Structure) -> bool:
     """Whether a convolution's positions are those of the structure, in as many axes."""
     frames, _, *sides = call.u.shape
-    return (*([] if frames == 1 else [frames]), *sides) == structure.grid
+    return (*([] if frames == 1 else [frames]), *sides) == structure.places
 
 
 def _candidates(shape: tuple[int, ...], tokens: int) -> list[Structure]:

@@ -13,8 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..networks import ScoreNetwork
+from .compression import AnyReadOut
 from .readers import Features, Outputs, Reader, Readings
-from .readout import AnyReadOut, Sampled, readout_of
+from .readout import Sampled, readout_of
 from .tail import Tail, plain_tail
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from ..directions.sets import Columns, DirectionSet, MeansAndBands
 from ..errors import InputError
 from ..geometry import Geometry
-from ..path import Schedule
+from ..path import DiffusionPath, Schedule, time_values
 from ..storage.files import writing
 from .projections import Energies
 from .training_record import FILE, Lag, TrainingRecord, Window, load_record, store_record
@@ -31,7 +31,7 @@ WINDOWS = 256  # kept at most
 FLUSH_SECONDS = 30.0
 TOGETHER = 2**22  # entries of residuals that are projected at once
 
-TimeKind = Literal["index", "unit", "thousand"]
+TimeKind = Literal["index", "unit", "thousand", "sigma", "log-sigma"]
 Callback = Callable[[int, Mapping[str, float]], None]
 
 
@@ -66,7 +66,7 @@ class Monitor:
         shape: tuple[int, ...],
         directions: Geometry | DirectionSet | np.ndarray | None = None,
         *,
-        schedule: Schedule | None = None,
+        schedule: DiffusionPath | None = None,
         time: TimeKind = "index",
         bins: int = BINS,
         every: int = EVERY,
@@ -78,7 +78,7 @@ class Monitor:
             raise InputError(f"bins and every are at least 1, got {bins} and {every}")
         self.shape: tuple[int, ...] = tuple(shape)
         self.directions: DirectionSet = told_apart(self.shape, directions)
-        self.edges: np.ndarray = np.linspace(0, time_range(time, schedule or Schedule()), bins + 1)
+        self.edges: np.ndarray = time_edges(time, schedule or Schedule(), bins)
         self.distributed = distributed
         self.updates: int = 0
         self.skipped: int = 0
@@ -288,9 +288,14 @@ def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
     return Columns(shape, spectrum.eigenvectors, np.repeat(np.arange(len(widths)), widths), names)
 
 
-def time_range(kind: TimeKind, schedule: Schedule) -> float:
-    """The end of the range of times, which begins with zero."""
-    ranges = {"index": float(schedule.steps), "unit": 1.0, "thousand": 1000.0}
-    if kind not in ranges:
-        raise InputError(f"time is one of {', '.join(ranges)}, got {kind!r}")
-    return ranges[kind]
+def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarray, " B1"]:
+    """Edges of bins of times: of equal width, or of equally many levels of noise.
+
+    >>> time_edges("unit", Schedule(), 2).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    ends = {"index": float(path.steps), "unit": 1.0, "thousand": 1000.0}
+    if kind in ends:
+        return np.linspace(0, ends[kind], bins + 1)
+    levels = np.linspace(0, path.steps - 1, bins + 1)
+    return np.interp(levels, np.arange(path.steps), time_values(kind, path))

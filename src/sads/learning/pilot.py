@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from torch import nn
 
 from ..errors import InputError
+from ..networks.adapters import own_output
 from ..networks.isolation import OwnDraws
 from ..randomness import stream
 from .method import Method
@@ -100,7 +101,7 @@ def follow_training(
     """
     if not moments or list(moments) != sorted(set(moments)) or moments[0] < 0:
         raise InputError(f"moments are ascending numbers of steps, got {list(moments)}")
-    network = scene.family.member(seed)
+    network = own_output(scene.family.member(seed))
     optimiser = scene.recipe.torch_optimiser(network)
     batches = stream(seed, "batches of a followed training")
     look = stream(seed, "points of a followed training")

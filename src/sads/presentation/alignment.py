@@ -61,8 +61,8 @@ def sentences(alignment: Alignment) -> list[str]:
             f"Over all rotations alpha goes from {alignment.alpha_min:.5g} to "
             f"{alignment.alpha_max:.5g}; the data is at {alignment.position:.1%} of the way.",
             f"That is {alignment.relative:.3g} ± {alignment.relative_error:.1g} times the alpha of "
-            "data without preferred directions (below 1: the data lies where this network models "
-            "well).",
+            "data without preferred directions (above 1: the data lies on large eigenvalues, along "
+            "which untrained networks put out most).",
         ]
     return lines + notes(alignment)
 
@@ -77,7 +77,7 @@ def html(alignment: Alignment) -> str:
         ("against no preference", f"{relative} times"),
     ]
     if alignment.position is not None:
-        rows.append(("position", f"{alignment.position:.1%} of the way from best to worst"))
+        rows.append(("position", f"{alignment.position:.1%} of the way from least to largest"))
     title = f"{alignment.data} in the geometry of {alignment.geometry.plan.network}"
     shares = alignment.row_shares / alignment.geometry.structure.copies
     label = "share of the data on a direction, largest eigenvalue first"

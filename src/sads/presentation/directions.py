@@ -34,7 +34,7 @@ def html(spectrum: Spectrum) -> str:
         ("bands", f"{len(bands):,}, {sum(band.certified for band in bands):,} certified"),
         ("null space", f"{spectrum.null_directions:,} directions"),
     ]
-    label = "eigenvalues, largest (modelled worst) first; orange: known only with their neighbours"
+    label = "eigenvalues, largest first; orange: known only with their neighbours"
     step = -(-size // MOST_DOTS)
     values = spectrum.eigenvalues.tolist()[::step]
     return facts("Spectrum", rows) + log_plot(values, colours[::step], label)

@@ -136,7 +136,7 @@ def _range_of_eigenvalues(geometry: Geometry) -> str:
 
 
 def _meaning(plan: Plan) -> str:
-    return "modelled worst" if plan.of == OUTPUTS else "moved most by a training step"
+    return "most output before training" if plan.of == OUTPUTS else "moved most by a training step"
 
 
 def known(spectrum: Spectrum) -> str:

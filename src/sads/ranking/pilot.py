@@ -20,11 +20,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
+from ..choices import Criterion
 from ..diffusion import Trained, settings_for, train
 from ..directions.sets import ChannelMeans
 from ..errors import InputError, NetworkError
@@ -37,7 +39,7 @@ from ..storage.remembered import remembered
 from .halving import certain, ordered, rungs, survivors
 
 TOGETHER = 250  # noisy samples evaluated at once
-CRITERIA = ("constant", "total")
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
 Report = Callable[[str, int, int], None]
 
@@ -64,7 +66,7 @@ class PilotProtocol:
     steps: int = 40
     seeds: int = 4
     level: float = 0.95
-    by: str = "constant"
+    by: Criterion = "constant"
     batch_size: int = 64
     learning_rate: float = 1e-3
     points: int = 100
@@ -229,11 +231,11 @@ def common_errors(
     means = ChannelMeans(family.shape)
     generator = stream(seed, "noisy samples of a pilot")
     t = Strata(uniform_weights(family.schedule)).draw(points, generator)
-    abar = family.schedule.abar[t]
+    path = family.schedule
     sums = np.zeros(2)
     for start in range(0, len(t), TOGETHER):
         part = slice(start, start + TOGETHER)
-        signal, level = np.sqrt(abar[part])[:, None], np.sqrt(1 - abar[part])[:, None]
+        signal, level = path.signal[t[part]][:, None], path.noise[t[part]][:, None]
         clean = reference.draw(len(signal), generator)
         eps = generator.standard_normal(clean.shape)
         noisy = (signal * clean + level * eps).astype(np.float32)
@@ -241,7 +243,7 @@ def common_errors(
             x = torch.from_numpy(noisy).view(-1, *family.shape)
             predicted = trained.predict(x, torch.from_numpy(t[part])).double().numpy()
         residual = predicted.reshape(noisy.shape) - reference.at(
-            noisy.astype(float), eps, abar[part]
+            noisy.astype(float), eps, path.signal_power[t[part]], path.noise_power[t[part]]
         )
         sums += means.products(residual, residual).sum(), np.square(residual).sum()
     if not np.isfinite(sums).all():

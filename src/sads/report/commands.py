@@ -43,6 +43,7 @@ def report_command(
     data: str | None,
     sweep: str | Path | None,
     trainings: Sequence[str | Path],
+    forecasts: Sequence[str | Path] = (),
     *,
     doctor: bool,
 ) -> str:
@@ -52,5 +53,7 @@ def report_command(
     words += ["--sweep", str(sweep)] if sweep else []
     for training in trainings:
         words += ["--training", str(training)]
+    for forecast in forecasts:
+        words += ["--forecast", str(forecast)]
     words += ["--doctor"] if doctor else []
     return shlex.join([*words, "--out", "report.html"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..directions import Band, Resolution
+from .forecasts import along_bands
 from .pictures import budget, chosen_rows, eigenvector_picture, eight_bit
 from .subjects import Named, Subject
 
@@ -46,6 +47,7 @@ def explorer(subject: Subject, most: int) -> dict[str, Any]:
         "data": None if alignment is None else alignment.data,
         "shares": None if shares is None else _numbers(shares),
         "measured": [asdict(one) for one in subject.measured],
+        "forecast": [asdict(one) for one in along_bands(subject)],
         "shape": list(pictures[0].shape),
         "rows": rows.tolist(),
         "pictures": [eight_bit(picture) for picture in pictures],

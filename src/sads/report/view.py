@@ -12,6 +12,7 @@ from ..presentation.geometry import networks_behind, taken_as, whitened_error
 from ..presentation.numbers import sizes, with_error
 from ..presentation.ranking import validity_sentences
 from .commands import geometry_command
+from .forecasts import forecast_view
 from .measured import Sheet, SweepReading
 from .sentences import NOT_ASKED, Answer, differs, held
 from .subjects import Named, Subject
@@ -42,6 +43,12 @@ def view(
         "several": several,
         "held": held(several=several),
         "validity": validity_sentences() if several else [],
+        "forecasts": [
+            forecast_view(s.main.label, s.forecast_directory, s.forecast)
+            for s in subjects
+            if s.forecast is not None
+        ],
+        "piloted": any(s.forecast is not None and s.forecast.method == "pilot" for s in subjects),
         "subjects": [_subject(*both) for both in zip(subjects, answers, strict=True)],
         "levels": [
             _levels(place, subject, tell)

@@ -2,7 +2,7 @@
 
 from .assumptions import Assumptions, assumptions_of
 from .calling import Calling
-from .calls import PREDICTIONS, Adapted, adapt, module_inside
+from .calls import PREDICTIONS, Adapted, adapt, module_inside, own_output, own_prediction
 
 __all__ = [
     "PREDICTIONS",
@@ -12,4 +12,6 @@ __all__ = [
     "adapt",
     "assumptions_of",
     "module_inside",
+    "own_output",
+    "own_prediction",
 ]

@@ -10,9 +10,9 @@ from typing import Any
 from torch import nn
 
 from ...errors import InputError, brief, expected_one_of
-from ...path import Schedule
+from ...path import DiffusionPath
 from ...storage.files import regular_file
-from ..family import ScoreFamily
+from ..family import UNTOLD, ScoreFamily
 from .convention import TIMES
 
 #: Classes that are tested; others whose `forward` takes a time are tried.
@@ -39,7 +39,7 @@ def diffusers_family(
     path: Path,
     *,
     shape: tuple[int, ...] | None = None,
-    schedule: Schedule | None = None,
+    schedule: DiffusionPath | None = None,
     prediction: str | None = None,
     name: str | None = None,
 ) -> ScoreFamily:
@@ -54,7 +54,7 @@ def diffusers_family(
     factory = partial(_build, chosen, config, path)
     shape = shape or _shape(config, chosen, path)
     label = name or f"diffusers:{path}"
-    return ScoreFamily(factory, shape, schedule or Schedule(), label, prediction=prediction)
+    return ScoreFamily(factory, shape, schedule or UNTOLD, label, prediction=prediction)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
         axes.axvline(i, color=BLACK, linewidth=0.4, alpha=0.4, zorder=0)
     axes.set_yscale("log")
     axes.set_ylim(positive.min() / 1.6, 1.8)
-    axes.set_xlabel("index of the direction (0: largest eigenvalue, modelled worst)")
+    axes.set_xlabel("index of the direction (0: largest eigenvalue)")
     axes.set_ylabel("eigenvalue / largest")
     axes.legend(loc="upper right", fontsize=8, framealpha=1.0, edgecolor="none")
 
@@ -119,7 +119,7 @@ def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.
     """
     if structure.kind != "tokens":
         return loudest(vector.reshape(structure.shape))
-    return loudest(vector[structure.entries.T].reshape(-1, *structure.grid))
+    return loudest(vector[structure.entries.T].reshape(-1, *structure.places))
 
 
 def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
