@@ -29,7 +29,7 @@ from sads.learning.projections import Energies
 from sads.learning.record_artefact import FILE, FORMAT, load_record
 from sads.learning.unavoidable import unavoidable_loss
 from sads.networks.presets import preset_family
-from sads.path import Schedule
+from sads.path import Schedule, prediction_named
 from sads.storage.files import BusyError
 from sads.storage.sealed import read_sealed, write_sealed
 
@@ -151,7 +151,7 @@ def test_the_unavoidable_loss_is_that_of_a_regression(prediction):
     schedule, c = Schedule(steps=100), 3.0
     rng = np.random.default_rng(0)
     x0, eps = np.sqrt(c) * rng.standard_normal(200_000), rng.standard_normal(200_000)
-    floor = unavoidable_loss(np.array([c]), schedule, prediction, 100)[0]
+    floor = unavoidable_loss(np.array([c]), schedule, prediction_named(prediction), 100)[0]
     for t in (3, 50, 90):
         a, b = np.sqrt(schedule.abar[t]), np.sqrt(1 - schedule.abar[t])
         x, target = a * x0 + b * eps, {"eps": eps, "x0": x0, "v": a * eps - b * x0}[prediction]
