@@ -15,7 +15,7 @@ FACTORIES = [
     ("monai_unet", "attending", "1x16x16", "monai", True),
     ("monai_unet", "labelled", "1x16x16", "monai", True),
     ("monai_unet", "volumes", "1x4x4x4", "monai", True),
-    ("torchcfm_unet", "make", "1x16x16", "torchcfm", True),
+    ("torchcfm_unet", "make,prediction=flow,reverse", "1x16x16", "torchcfm", True),
     ("azula_unet", "make", "1x16x16", "azula", False),
     ("azula_unet", "transformer", "1x16x16", "azula", False),
     ("denoising_diffusion", "make", "3x16x16", "denoising_diffusion_pytorch", False),
