@@ -9,7 +9,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # One torch thread per test process; two processes on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
 
-.PHONY: demo test test-all check bench docs notebook clean
+.PHONY: demo test test-all check bench results docs notebook clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed, none was found"; exit 1; }
@@ -44,6 +44,10 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/report.py
+
+# Rebuild every table and drawing of the pages of results from the rows in docs/results.
+results: $(STAMP)
+	$(BIN)/python benchmarks/results.py --figures
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean

@@ -31,7 +31,7 @@ from .last_layer_moments import (
 )
 from .members import Members
 from .reading import Reading
-from .readout import AnyReadOut, Convolution, DenseLayer, RandomLayers, Sampled, TokenWise
+from .readout import Convolution, DenseLayer, PlainReadOut, RandomLayers, Sampled, TokenWise
 from .tail import Tail, converted_tail, measured_tail
 from .tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
 
@@ -99,13 +99,13 @@ def _read_last_layer(
 
 def _readout(
     call: Call, structure: Structure, variances: Variances, tail: Tail, *, steady: bool
-) -> AnyReadOut:
+) -> PlainReadOut:
     """The read-out of a last layer that imposes a known structure."""
     # Where every network has its own share of the bias, that is added network by network.
     settled = variances.bias is None or (variances.bias > 0 and not steady)
     # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
     bias = 0.0 if settled else (variances.bias or 0.0) * tail.bias_share
-    layer: type[AnyReadOut] = Convolution
+    layer: type[PlainReadOut] = Convolution
     width, kernel = call.h.shape[1], tuple(call.weight.shape[2:])
     if call.function is LINEAR:
         layer = DenseLayer if isinstance(structure, Isotropic) else TokenWise

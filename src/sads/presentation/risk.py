@@ -16,6 +16,7 @@ def risk_summary(risk: Risk) -> dict[str, Any]:
     timesteps = zip(risk.edges[:-1], ends, risk.by_timestep, risk.by_timestep_error, strict=True)
     return {
         "exact": risk.exact,
+        "of": risk.of,
         "total": risk.total,
         "total_error": risk.total_error,
         "along": risk.along,
@@ -43,10 +44,12 @@ def risk_sentences(risk: Risk, *, paired: bool) -> list[str]:
     what = "Excess risk over the optimum" if risk.exact else "Held-out loss"
     if paired:
         what = f"{what}, second minus first"
-    lines = [
-        f"{what}: {_number(risk.total, risk.total_error)} a sample, mean over the timesteps; "
-        f"{_number(risk.nats, risk.nats_error)} nats of the variational bound."
-    ]
+    if risk.of != "noise":
+        what = f"{what} of the denoised image"
+    said = f"{what}: {_number(risk.total, risk.total_error)} a sample, mean over the timesteps"
+    if risk.nats is not None:
+        said += f"; {_number(risk.nats, risk.nats_error)} nats of the variational bound"
+    lines = [f"{said}."]
     if risk.along is not None and risk.off is not None:
         lines.append(
             f"Along the data's subspace {_number(risk.along, risk.along_error)}, off it "

@@ -84,3 +84,12 @@ def parse_timesteps(text: str) -> tuple[int, int]:
     if not colon or not (_WHOLE.fullmatch(first) and _WHOLE.fullmatch(end)) or "-" in text:
         raise InputError(f"timesteps are a range like 0:100, got {text!r}")
     return int(first), int(end)
+
+
+def parse_numbers(name: str, text: str) -> tuple[float, ...]:
+    """`0.1,1,10` to numbers.
+
+    >>> parse_numbers("sigmas", "0.5,2")
+    (0.5, 2.0)
+    """
+    return tuple(convert(name, part, float) for part in text.split(","))

@@ -8,9 +8,9 @@ from typing import Any
 from torch import nn
 
 from ...errors import InputError, brief, expected_one_of
-from ...path import Schedule
+from ...path import DiffusionPath
 from ...storage.files import regular_file
-from ..family import ScoreFamily
+from ..family import UNTOLD, ScoreFamily
 
 CLASSES = ("UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel", "Transformer2DModel")
 
@@ -21,7 +21,7 @@ def diffusers_family(
     path: Path,
     *,
     shape: tuple[int, ...] | None = None,
-    schedule: Schedule | None = None,
+    schedule: DiffusionPath | None = None,
     prediction: str | None = None,
     name: str | None = None,
 ) -> ScoreFamily:
@@ -37,7 +37,7 @@ def diffusers_family(
     factory = partial(_build, _classes()[kind], config, path)
     shape = shape or _shape(config, path)
     label = name or f"diffusers:{path}"
-    return ScoreFamily(factory, shape, schedule or Schedule(), label, prediction=prediction)
+    return ScoreFamily(factory, shape, schedule or UNTOLD, label, prediction=prediction)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def shown_indices(size: int, count: int = SHOWN) -> list[int]:
 
 def draw_directions(spectrum: Spectrum, title: str) -> Figure:
     """The figure for one spectrum."""
-    size = spectrum.structure.size
+    size = spectrum.structure.directions
     indices = shown_indices(size)
     figure = Figure(figsize=(9.5, 6.2), layout="constrained")
     upper, lower = np.asarray(figure.subfigures(2, 1, height_ratios=[1.35, 1]))
@@ -44,7 +44,7 @@ def draw_directions(spectrum: Spectrum, title: str) -> Figure:
         pictures[0, column].set_title(
             f"$u_{{{index + 1}}}$\n{_mark(spectrum.resolution_of(index))}", fontsize=8
         )
-    tokens = spectrum.structure.kind == "tokens"
+    tokens = spectrum.structure.imposed.kind == "tokens"
     label = "eigenvector\nover patches" if tokens else "eigenvector"
     pictures[0, 0].set_ylabel(label, fontsize=8)
     pictures[1, 0].set_ylabel("DFT energy", fontsize=8)
@@ -79,7 +79,7 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
         axes.axvline(i, color=BLACK, linewidth=0.4, alpha=0.4, zorder=0)
     axes.set_yscale("log")
     axes.set_ylim(positive.min() / 1.6, 1.8)
-    axes.set_xlabel("index of the direction (0: largest eigenvalue, modelled worst)")
+    axes.set_xlabel("index of the direction (0: largest eigenvalue)")
     axes.set_ylabel("eigenvalue / largest")
     axes.legend(loc="upper right", fontsize=8, framealpha=1.0, edgecolor="none")
 
@@ -117,6 +117,7 @@ def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.
     A token-wise layer treats the pixels of a patch alike, so its eigenvectors live on one of them;
     as an image they would be dots, and their DFT its own repetition.
     """
+    structure = structure.imposed
     if structure.kind != "tokens":
         return loudest(vector.reshape(structure.shape))
     grid = [size // structure.patch for size in structure.shape[1:]]
