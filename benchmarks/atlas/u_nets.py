@@ -205,7 +205,10 @@ class UNet(nn.Module):
                 kept.append(now)
                 size //= 2
         self.middle = nn.ModuleList(
-            [Level(Block(now, now, time, style), Attention(now, style)), Block(now, now, time, style)]
+            [
+                Level(Block(now, now, time, style), Attention(now, style)),
+                Block(now, now, time, style),
+            ]
         )
         self.up = nn.ModuleList()
         for i, multiplier in reversed(list(enumerate(multipliers))):
@@ -229,7 +232,11 @@ class UNet(nn.Module):
         for part in self.middle:
             h = part(h, c)
         for part in self.up:
-            h = part(torch.cat([h, kept.pop()], dim=1), c) if isinstance(part, Level) else part(h, c)
+            h = (
+                part(torch.cat([h, kept.pop()], dim=1), c)
+                if isinstance(part, Level)
+                else part(h, c)
+            )
         return self.head(F.silu(self.norm(h)))
 
 
