@@ -77,13 +77,15 @@ class Block(nn.Module):
         if self.way == "up" and self.skip is not None:
             x = self.skip(x)
         x = mixed(x, h)
-        return x if self.qkv is None else mixed(x, self.attended(x))
+        if self.qkv is None or self.proj is None:
+            return x
+        return mixed(x, self.proj(self.attended(x, self.qkv(x))))
 
-    def attended(self, x: Tensor) -> Tensor:
-        qkv = self.qkv(x).view(len(x), self.heads, -1, 3, x.shape[2] * x.shape[3])
+    def attended(self, x: Tensor, qkv: Tensor) -> Tensor:
+        qkv = qkv.view(len(x), self.heads, -1, 3, x.shape[2] * x.shape[3])
         q, k, v = unit(qkv, 2).permute(3, 0, 1, 4, 2)
         y = F.scaled_dot_product_attention(q, k, v).transpose(-1, -2)
-        return self.proj(y.reshape(x.shape))
+        return y.reshape(x.shape)
 
 
 class UNet(nn.Module):
@@ -133,7 +135,8 @@ class UNet(nn.Module):
         self.head, self.gain = Layer(now, channels, 3, 3), nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        angles = t.to(x.dtype)[:, None] * self.frequencies + self.phases
+        frequencies, phases = self.get_buffer("frequencies"), self.get_buffer("phases")
+        angles = t.to(x.dtype)[:, None] * frequencies + phases
         c = silu(self.embed(angles.cos() * math.sqrt(2)))
         h = self.stem(torch.cat([x, torch.ones_like(x[:, :1])], dim=1))
         kept = [h]
@@ -143,7 +146,8 @@ class UNet(nn.Module):
         for part in self.middle:
             h = part(h, c)
         for part in self.up:
-            h = part(h if part.size > 1 else joined(h, kept.pop()), c)
+            grows = isinstance(part, Block) and part.size > 1
+            h = part(h if grows else joined(h, kept.pop()), c)
         return self.head(h, self.gain)
 
 

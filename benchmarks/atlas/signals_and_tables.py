@@ -1,6 +1,7 @@
 """Networks of the atlas for sound and for tables, written from the published facts."""
 
 import math
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -47,9 +48,7 @@ class TabDDPM(nn.Module):
         self.embed = nn.Sequential(nn.Linear(time, time), nn.SiLU(), nn.Linear(time, time))
         self.project = nn.Linear(columns, time)
         sizes = [time, *[width] * layers]
-        self.layers = nn.ModuleList(
-            nn.Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True)
-        )
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.head = nn.Linear(width, columns)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ class Block(nn.Module):
         )
 
     def forward(self, h: Tensor, earlier: Tensor | None = None) -> Tensor:
-        if self.join is not None:
+        if self.join is not None and earlier is not None:
             h = self.join(torch.cat([h, earlier], dim=-1))
         count, tokens, width = h.shape
         qkv = self.qkv(self.norm0(h)).view(count, tokens, 3, self.heads, width // self.heads)

@@ -12,16 +12,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-Init = Callable[[nn.Module], nn.Module]
+Layer = nn.Conv2d | nn.Linear
+Init = Callable[[Layer], Layer]
 
 
-def as_made(layer: nn.Module) -> nn.Module:
+def as_made(layer: Layer) -> Layer:
     """PyTorch's own initialisation."""
     return layer
 
 
 @torch.no_grad()
-def zeroed(layer: nn.Module) -> nn.Module:
+def zeroed(layer: Layer) -> Layer:
     """All parameters zero, as at the ends of branches in improved and guided diffusion."""
     for parameter in layer.parameters():
         parameter.zero_()
@@ -29,15 +30,16 @@ def zeroed(layer: nn.Module) -> nn.Module:
 
 
 @torch.no_grad()
-def xavier(layer: nn.Module, gain: float = 1.0) -> nn.Module:
+def xavier(layer: Layer, gain: float = 1.0) -> Layer:
     """Xavier's uniform weights times a gain, no bias."""
     nn.init.xavier_uniform_(layer.weight)
     layer.weight *= gain
-    nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
     return layer
 
 
-def nearly_zero(layer: nn.Module) -> nn.Module:
+def nearly_zero(layer: Layer) -> Layer:
     """EDM's ends of branches: 1e-5 of Xavier's weights."""
     return xavier(layer, 1e-5)
 
@@ -241,7 +243,7 @@ class UNet(nn.Module):
 
 
 class Preconditioned(nn.Module):
-    """EDM's wrapper: the denoised image at noise level sigma, told to the model as its logarithm."""
+    """EDM's wrapper: the denoised image at noise level sigma, which the model gets as a log."""
 
     sigma_data = 0.5
 

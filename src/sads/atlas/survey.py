@@ -17,8 +17,8 @@ from ..errors import SadsError
 from ..geometry import Geometry, load_geometry
 from ..overview import Summary, summarise
 from ..presentation.network_summary import summary_values
+from ..presentation.mosaics import pictured
 from ..presentation.plots.pictures import save_picture
-from ..presentation.plots.directions import pictured
 from ..report import build_report, write_report
 from ..specs import DataSpec, parse_shape
 from ..version import code_version
@@ -81,7 +81,9 @@ def _row(entry: AtlasEntry, summary: Summary, place: Path, seconds: float) -> At
         geometry = load_geometry(work)
     except SadsError:  # the summary says why there is none
         return AtlasRow(**facts)
-    write_report(build_report([work]), place / "reports" / f"{entry.slug}.html", force=True)
+    report = place / "reports" / f"{entry.slug}.html"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    write_report(build_report([work]), report, force=True)
     spectrum = geometry.spectrum()
     certified = [b for b in spectrum.bands if b.certified and not b.null]
     ends = (certified[0], certified[-1]) if certified else (None, None)
@@ -105,7 +107,7 @@ def _pictured(geometry: Geometry, band: Band, place: Path, name: str) -> BandPic
     spectrum = geometry.spectrum()
     mean = geometry.trace / geometry.structure.size
     values = spectrum.eigenvalues[band.first : band.last + 1]
-    alone = band.width <= geometry.structure.copies
+    alone = is_alone(geometry, band)
     picture = band_picture(geometry, band)
     save_picture(picture, place / "pictures" / f"{name}.png", signed=alone)
     return BandPicture(
@@ -120,9 +122,17 @@ def _pictured(geometry: Geometry, band: Band, place: Path, name: str) -> BandPic
 def band_picture(geometry: Geometry, band: Band) -> Float[np.ndarray, "..."]:
     """The eigenvector of a band; of several, their energy by position, the same in every basis."""
     spectrum, structure = geometry.spectrum(), geometry.structure
-    step = structure.copies
-    vectors = [
-        pictured(spectrum.vector(index), structure)
+    if is_alone(geometry, band):
+        return pictured(spectrum.vector(band.first), structure)
+    step = 1 if structure.rows == 1 else structure.copies
+    energy = [
+        np.square(pictured(spectrum.vector(index), structure))
         for index in range(band.first, band.last + 1, step)
     ]
-    return vectors[0] if len(vectors) == 1 else np.square(vectors).sum(axis=0)
+    return np.sum(energy, axis=0)
+
+
+def is_alone(geometry: Geometry, band: Band) -> bool:
+    """Whether a band is one eigenvector, but for copies of it in other channels or pixels."""
+    structure = geometry.structure
+    return band.width == structure.copies and structure.rows > 1
