@@ -1,13 +1,13 @@
 """The atlas: what a list may say, what is kept, and what the page lets people do."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from importlib import import_module
 from sads.atlas import load_atlas, load_rows, survey
 from sads.atlas.cells import counted, findings, lines
 from sads.atlas.page import write_index
