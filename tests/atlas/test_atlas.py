@@ -15,6 +15,7 @@ from sads.atlas.rows import read_row, row_path
 from sads.atlas.survey import band_picture
 from sads.errors import ArtefactError, InputError
 from sads.geometry import load_geometry
+from sads.presentation.small_pictures import save_picture
 from tests.cli.conftest import sads
 from tests.report.browser import INSTALL, executable, launch
 
@@ -109,6 +110,17 @@ def test_bad_lists(tmp_path, change, said):
     path.write_text(TWO.replace(*change))
     with pytest.raises(InputError, match=said):
         load_atlas(path)
+
+
+def test_small_pictures(tmp_path):
+    values = np.array([[-2.0, 0.0], [1.0, 2.0]])
+    save_picture(values, tmp_path / "signed.png", signed=True)
+    save_picture(np.abs(values[1]), tmp_path / "signal.png", signed=False)
+    with Image.open(tmp_path / "signed.png") as picture:
+        corners = [picture.getpixel(place) for place in ((0, 0), (1, 0), (1, 1))]
+    assert corners == [(0, 0x72, 0xB2), (255, 255, 255), (0xD5, 0x5E, 0)]
+    with Image.open(tmp_path / "signal.png") as picture:
+        assert (picture.size, picture.getpixel((1, 3))) == ((2, 8), (255, 255, 255))
 
 
 def test_words():

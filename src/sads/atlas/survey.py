@@ -18,7 +18,7 @@ from ..geometry import Geometry, load_geometry
 from ..overview import Summary, summarise
 from ..presentation.mosaics import pictured
 from ..presentation.network_summary import summary_values
-from ..presentation.plots.pictures import save_picture
+from ..presentation.small_pictures import save_picture
 from ..report import build_report, write_report
 from ..specs import DataSpec, parse_shape
 from ..version import code_version
