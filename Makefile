@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # One torch thread per test process; two processes on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
 
-.PHONY: demo test test-all test-latest wheel-test check bench results docs notebook clean
+.PHONY: atlas demo test test-all test-latest wheel-test check bench results docs notebook clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@if test -x $(BIN)/python; then $(INSTALL) --editable '.[dev]'; else \
@@ -74,6 +74,10 @@ results: $(STAMP)
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean
+
+# Look at well-known architectures; goes on where it was stopped. `work` is large and not committed.
+atlas: $(STAMP)
+	$(BIN)/sads atlas benchmarks/atlas/atlas.toml --out docs/atlas
 
 # Execute the tutorial notebook again and keep its outputs.
 notebook: $(STAMP)

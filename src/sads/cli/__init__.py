@@ -21,6 +21,7 @@ COMMANDS = [
     "align",
     "rotate",
     "summary",
+    "atlas",
     "doctor",
     "rank",
     "train",

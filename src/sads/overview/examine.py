@@ -13,6 +13,7 @@ Together they took 10 s of processor time for iddpm-16 and 29 s for a U-Net of 3
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +48,7 @@ def summarise(
     origin: str | None = None,
     networks: int = NETWORKS,
     seed: int = 0,
+    out: Path | None = None,
     on_part: OnPart | None = None,
 ) -> Summary:
     """Everything about an architecture that a few seconds can tell.
@@ -57,6 +59,7 @@ def summarise(
         origin: where fresh networks come from, if one was built already.
         networks: untrained networks behind each geometry.
         seed: of all draws.
+        out: directory in which geometry and forecast are kept; unfinished ones are continued.
         on_part: called with what is known so far, after each part.
 
     Raises:
@@ -67,8 +70,8 @@ def summarise(
     known = _built(Summary(family.name, family.shape, data.name, origin=origin), family, seed)
     parts = (
         ("doctor", lambda s: replace(s, diagnosis=diagnose(family, networks=networks, seed=seed))),
-        ("geometry", lambda s: _measured(s, family, networks, seed)),
-        ("forecast", lambda s: replace(s, forecast=_forecast(family, data, seed))),
+        ("geometry", lambda s: _measured(s, family, networks, seed, out)),
+        ("forecast", lambda s: replace(s, forecast=_forecast(family, data, seed, out))),
     )
     for name, add in parts:
         known = replace(known, seconds=time.monotonic() - started)
@@ -94,9 +97,15 @@ def _built(summary: Summary, family: ScoreFamily, seed: int) -> Summary:
     )
 
 
-def _measured(summary: Summary, family: ScoreFamily, networks: int, seed: int) -> Summary:
+def _measured(
+    summary: Summary, family: ScoreFamily, networks: int, seed: int, out: Path | None
+) -> Summary:
     geometry = estimate_geometry(
-        family, networks=max(networks, FOLDS), seed=seed, zero_output="last"
+        family,
+        networks=max(networks, FOLDS),
+        seed=seed,
+        zero_output="last",
+        out=None if out is None else out / "geometry",
     )
     value, error = effective_directions(geometry)
     return replace(
@@ -140,7 +149,7 @@ def _low_cosines(shape: tuple[int, ...]) -> Float[np.ndarray, "D q"]:
     return np.kron(np.eye(channels), cosines.reshape(len(order), -1).T)
 
 
-def _forecast(family: ScoreFamily, data: Dataset, seed: int) -> Forecast:
+def _forecast(family: ScoreFamily, data: Dataset, seed: int, out: Path | None) -> Forecast:
     """One step along the means of the channels and bands of frequency, on small batches."""
     goal = goal_for(data)
     small = family.size < LARGE
@@ -150,6 +159,7 @@ def _forecast(family: ScoreFamily, data: Dataset, seed: int) -> Forecast:
         Scene(family, goal.reference, goal.target, directions, recipe, seed),
         OneStep(points=32 if small else 16),
         networks=FORECAST,
+        out=None if out is None else out / "forecast",
         about={
             "data": data.name,
             "target": goal.kind,

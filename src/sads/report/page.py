@@ -39,6 +39,21 @@ def render(view: dict[str, Any], content: dict[str, Any]) -> str:
     )
 
 
+def render_scripted(template: str, scripts: tuple[str, ...], view: dict[str, Any]) -> str:
+    """A file with a script that needs nothing but the page.
+
+    Args:
+        template: its name among the assets.
+        scripts: theirs, in order.
+        view: what the template shows.
+    """
+    style = _asset("report.css")
+    script = "\n".join(["'use strict';", *map(_asset, scripts)])
+    policy = f"{_policy(style)}; script-src '{_digest(script)}'"
+    page = _environment().get_template(template)
+    return page.render(view, policy=policy, style=Markup(style), script=Markup(script))
+
+
 def render_plain(template: str, view: dict[str, Any]) -> str:
     """A file without a script.
 
