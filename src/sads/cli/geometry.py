@@ -3,8 +3,8 @@
 import json as jsonlib
 from pathlib import Path
 from shlex import quote
-from typing import Literal
 
+from ..choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
 
 
@@ -15,16 +15,17 @@ def geometry(
     networks: int | None = None,
     tolerance: float | None = None,
     probe: str = "zero",
-    of: Literal["outputs", "tangent"] = "outputs",
-    estimator: Literal["integrated", "naive"] | None = None,
-    weighting: Literal["score", "noise"] = "score",
+    of: Quantity = "outputs",
+    estimator: EstimatorName | None = None,
+    weighting: Weighting = "score",
     timesteps: str | None = None,
     seed: Seed = 0,
     out: Path | None = None,
     device: str = "cpu",
     engine: str | None = None,
     workers: int | None = None,
-    zero_output: Literal["explain", "last", "all"] = "explain",
+    zero_output: ZeroOutput = "explain",
+    subspace: str | None = None,
     dry_run: Flag = False,
     json: Flag = False,
 ) -> None:
@@ -54,6 +55,10 @@ def geometry(
             threads.
         zero_output: what to do about networks that output zero at initialisation: `explain` why,
             redraw the `last` layer that zeroes the output, or `all` zero layers.
+        subspace: of large samples, the subspace that is estimated: `dct:K` for the lowest K x K
+            frequencies of each channel, `adaptive:M` for M directions that a sketch finds
+            (`adaptive:M,sketch=N` from N networks), `full` for the whole. Unless given the whole,
+            and one that fits where that does not.
         dry_run: say what the networks are taken for, how they would be read, in which precision
             and with how much memory, and estimate nothing.
         json: print the result as one JSON object.
@@ -62,7 +67,7 @@ def geometry(
     from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..remote import supply_for
     from ..specs import parse_timesteps
-    from ..specs.sources import as_family, as_probe
+    from ..specs.sources import as_family, as_probe, as_subspace
     from .progress import networks_bar
 
     with networks_bar(network) as report:
@@ -78,6 +83,7 @@ def geometry(
             seed=seed,
             device=device,
             zero_output=zero_output,
+            subspace=as_subspace(subspace),
             out=out,
             supply=supply_for(engine, network, family, probe, workers=workers, device=device),
             on_progress=report,

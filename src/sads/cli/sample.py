@@ -5,6 +5,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 from .options import Flag, Seed
 
@@ -14,8 +15,9 @@ def sample(
     *,
     count: int,
     out: Path,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    solver: Literal["ddpm", "ddim", "euler", "heun"] | None = None,
+    eta: float | None = None,
     seed: Seed = 0,
     chunk: int = 64,
     compile: Flag = False,  # noqa: A002 - torch's name
@@ -31,8 +33,10 @@ def sample(
         directory: where `sads train` saved it.
         count: how many samples.
         out: the file to write; it appears when it is whole.
-        steps: timesteps visited; 1000 is ancestral sampling in full.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        steps: noise levels visited; all of them, at most 1000, unless given.
+        solver: `ddpm`, ancestral sampling; `ddim`; `euler` or `heun`, which follow the equation of
+            the flow. By default `ddpm` where the path preserves variance, else `euler`.
+        eta: of DDIM's formula in place of a solver: 1 for ancestral sampling, 0 for DDIM.
         seed: of all noise.
         chunk: samples computed at once; it does not change them.
         compile: use torch.compile, after a warm-up.
@@ -66,6 +70,7 @@ def sample(
             device=device,
             steps=steps,
             eta=eta,
+            solver=solver,
             seed=seed,
             chunk=chunk,
             on_step=report,

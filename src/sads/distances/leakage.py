@@ -11,8 +11,8 @@ from jaxtyping import Float
 def leakage(x: Float[np.ndarray, "N ..."], support: Float[np.ndarray, "D k"]) -> float:
     """Root mean square of what samples have outside the span of orthonormal columns.
 
-    >>> leakage(np.array([[3.0, 4.0], [5.0, 0.0]]), np.array([[1.0], [0.0]])) ** 2
-    8.0
+    >>> leakage(np.array([[3.0, 2.0], [5.0, -2.0]]), np.array([[1.0], [0.0]]))
+    2.0
     """
     flat = x.reshape(len(x), -1).astype(float)
     outside = flat - (flat @ support) @ support.T

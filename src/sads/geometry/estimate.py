@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from ..devices import memory_errors_explained
+from ..inspection.compression import Compressed
+from ..inspection.subspaces import Whole
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
+from .artefact import FILE, read_state
 from .estimators import estimator_of
+from .fitting import Request
 from .goal import Goal
 from .plan import Plan
 from .result import Geometry
@@ -19,14 +23,13 @@ from .source import Source, prepare
 from .supply import Supply, Threads
 
 
-class Options(TypedDict, total=False):
-    """Options of an estimate; all have defaults.
+class PlainOptions(TypedDict, total=False):
+    """Options of an estimate but for probe and subspace; all have defaults.
 
     Attributes:
         networks: stop after so many networks.
         tolerance: stop at this whitened error (0.02, for tangents 0.05, unless `networks` is
             given).
-        probe: where to look; x = 0 by default.
         of: `outputs` (default) for G, `tangent` for the tangent kernel K.
         estimator: `integrated` (default) or `naive`, for outputs.
         weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
@@ -37,13 +40,11 @@ class Options(TypedDict, total=False):
         zero_output: what to do about networks that output zero at initialisation: `explain`
             (default) stops with the reason, `last` redraws the layer that zeroes the output with
             its own default or sets its gain to one, `all` does so with every zero layer.
-        supply: who computes the batches; threads of this process by default.
         on_progress: called after each batch.
     """
 
     networks: int | None
     tolerance: float | None
-    probe: Probe
     of: str
     estimator: str | None
     weighting: str
@@ -52,8 +53,22 @@ class Options(TypedDict, total=False):
     out: str | Path | None
     device: str
     zero_output: str
-    supply: Supply | None
     on_progress: Callable[[Progress], None] | None
+
+
+class Options(PlainOptions, total=False):
+    """Options of an estimate, with where to look and in which subspace.
+
+    Attributes:
+        probe: x = 0 by default.
+        subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
+            default the whole, and one that fits where that does not.
+        supply: who computes the batches; threads of this process by default.
+    """
+
+    probe: Probe
+    subspace: Request
+    supply: Supply | None
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -106,8 +121,17 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         seed=options.get("seed", 0),
         device=(options.get("supply") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
+        subspace=options.get("subspace") or _stored_subspace(options.get("out")),
     )
     return goal, source
+
+
+def _stored_subspace(out: str | Path | None) -> Request:
+    """That of the geometry that is continued: what fits may have changed since it was begun."""
+    if out is None or not (Path(out) / FILE).exists():
+        return None
+    readout = read_state(Path(out))[0].readout
+    return readout.subspace if isinstance(readout, Compressed) else Whole()
 
 
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:

@@ -25,6 +25,7 @@ from .artefact import FILE, read_state, write_state
 from .goal import Goal
 from .plan import Plan
 from .result import Geometry, exact_geometry, keep_spectrum, load_geometry
+from .sketch import with_basis
 from .source import Source
 from .state import State
 from .supply import Supply
@@ -51,8 +52,9 @@ def estimates(
     if source.exact is not None:
         yield _closed_form(source.plan, source.exact, out)
         return
+    supply.require(source)
     with supply.preparing():
-        begun = _resume(source, goal, out) or _start(source, goal)
+        begun = _resume(source, goal, out) or _start(source, goal, out, report)
     run = _Run(*begun, goal, out, supply)
     resumed_at = run.state.networks
     geometry: Geometry | None = None
@@ -161,9 +163,12 @@ def settled(source: Source, goal: Goal) -> Source:
     return source.with_plan(source.plan.model_copy(update={"batch": batch, "precision": precision}))
 
 
-def _start(source: Source, goal: Goal) -> tuple[Source, State]:
+def _start(
+    source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
+) -> tuple[Source, State]:
     """The beginning of a fresh run."""
     source = settled(source, goal)
+    source = with_basis(source, out, lambda: report(Progress(0, goal.networks, None)))
     plan = source.plan
     next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
     return source, replace(State.empty(plan.readout), next_check=next_check)

@@ -40,6 +40,10 @@ class Supply(ABC):
         """Stop all work now."""
         return
 
+    def require(self, source: Source) -> None:
+        """Refuse an estimate whose batches cannot be computed there."""
+        return
+
     def preparing(self) -> AbstractContextManager[None]:
         """How this process computes what comes before the batches."""
         return nullcontext()

@@ -22,6 +22,8 @@ from ..execution.threads import limited_threads
 from ..geometry.source import Source
 from ..geometry.state import State
 from ..geometry.supply import Moment, Supply, batches_until
+from ..inspection.compression import Compressed
+from ..inspection.subspaces import Adaptive
 from ..networks import ScoreFamily
 from ..probes import Probe
 from ..specs import NetworkSpec, ProbeSpec
@@ -76,6 +78,19 @@ class EngineSupply(Supply):
         if self._engine is not None and isinstance(self._asked, str):
             self._engine[0].close()
         self._engine = None
+
+    def require(self, source: Source) -> None:
+        """Refuse bases that are found by networks: they are too large to travel with a batch.
+
+        Raises:
+            InputError: for an adaptive subspace.
+        """
+        readout = source.plan.readout
+        if isinstance(readout, Compressed) and isinstance(readout.subspace, Adaptive):
+            raise InputError(
+                "an adaptive subspace is estimated in one process, for its basis is too large to "
+                "be sent with every batch: choose low frequencies, dct:K, or leave out the engine"
+            )
 
     def preparing(self) -> AbstractContextManager[None]:
         """What is found out beforehand must have the bits that it has on a worker."""

@@ -17,8 +17,8 @@ from ..errors import SadsError
 from ..geometry.estimators import estimator_of
 from ..geometry.plan import Plan, software_versions
 from ..geometry.source import Source, prepare
-from ..path import Schedule
 from ..specs import NetworkSpec, ProbeSpec
+from ..specs.sources import as_subspace
 from ..version import code_version
 
 
@@ -84,7 +84,7 @@ def _source(text: str) -> Source:
     network, probe = errand.network.seen_from(errand.root), errand.probe.seen_from(errand.root)
     _require_same_files(errand, network, probe)
     plan = errand.plan
-    family = network.family(plan.shape, schedule=Schedule(plan.schedule, plan.steps))
+    family = network.family(plan.shape, schedule=plan.path)
     source = prepare(
         replace(family, name=plan.network),  # which may have a relative path in it
         probe.probe(plan.shape),
@@ -94,6 +94,7 @@ def _source(text: str) -> Source:
         seed=plan.seed,
         device=errand.device,
         zero_output=plan.zero_output,
+        subspace=as_subspace(plan.subspace or "full"),
     )
     if different := plan.differences(source.plan):
         raise SetupError(f"{plan.network} is not the same here ({'; '.join(different)})")
