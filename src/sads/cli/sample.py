@@ -46,23 +46,23 @@ def sample(
     """
     from .. import api
     from ..devices import keep_freed_memory
-    from ..diffusion import read_training, write_samples
+    from ..diffusion import write_samples
     from ..presentation.assumptions import sentence
     from ..storage.files import refuse_existing
     from .progress import steps_bar
 
     refuse_existing(out, force=force)
-    header, _ = read_training(directory)
-    if header.unfinished:
+    trained = api.load_trained(directory)
+    made, planned = trained.run.step, trained.settings.iterations
+    if made < planned:
         print(
-            f"sads: {directory} is unfinished, {header.step:,} of {header.settings.iterations:,} "
-            "iterations: its network is sampled as it stands",
+            f"sads: {directory} is unfinished, {made:,} of {planned:,} iterations: its network is "
+            "sampled as it stands",
             file=sys.stderr,
         )
     keep_freed_memory()
     started = time.perf_counter()
     with steps_bar(str(directory)) as report:
-        trained = api.load_trained(directory)
         chunks = api.sample_chunks(
             trained,
             count,
@@ -75,13 +75,13 @@ def sample(
             chunk=chunk,
             on_step=report,
         )
-        write_samples(out, chunks, header.shape, count)
+        write_samples(out, chunks, trained.family.shape, count)
     seconds = time.perf_counter() - started
     if json:
         result = {"file": str(out), "count": count, "seconds": seconds}
         result |= {"assumptions": asdict(trained.assumptions)}
-        result |= {"unfinished": header.unfinished, "iterations": header.step}
-        print(jsonlib.dumps(result | {"of": header.settings.iterations}))
+        result |= {"unfinished": made < planned, "iterations": made}
+        print(jsonlib.dumps(result | {"of": planned}))
         return
     print(sentence(trained.assumptions))
     print(

@@ -25,7 +25,7 @@ from .checkpoint import (
     stored_rotation,
     write_run,
 )
-from .header import refuse_other
+from .header import Header, refuse_other
 from .sampling import SamplingOptions, sample_chunks
 from .settings import Settings
 from .state import check_storable
@@ -118,13 +118,22 @@ def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
     return torch.compile(network.to(memory_format=torch.channels_last))  # pyright: ignore
 
 
-def read_trained(directory: Path, family: ScoreFamily) -> Trained:
+def read_trained(
+    directory: Path,
+    family: ScoreFamily,
+    stored: tuple[Header, dict[str, Tensor]] | None = None,
+) -> Trained:
     """The training in a directory, of a network of the given family.
+
+    Args:
+        directory: the directory.
+        family: what was trained.
+        stored: what `read_training` says of the directory, where that is known already.
 
     Raises:
         ArtefactError: if there is none, or it is damaged or of another family.
     """
-    header, tensors = read_training(directory)
+    header, tensors = stored or read_training(directory)
     if header.path != family.schedule:
         raise ArtefactError(f"{directory} was trained with {header.path}, not {family.schedule}")
     if family.fingerprint != header.fingerprint:

@@ -26,7 +26,7 @@ from ..shown import Shown
 from ..storage.files import writing
 from .artefact import read_state, write_basis, write_state
 from .plan import Plan
-from .spectra import KEPT_FROM, read_spectrum, write_spectrum
+from .spectra import KEPT_FROM, Kept, read_kept, write_spectrum
 from .state import State
 
 
@@ -37,7 +37,7 @@ class Geometry(Shown):
     Attributes:
         plan: how it was made.
         state: sums over networks.
-        kept: its spectrum, where that was kept with it.
+        kept: its spectrum and whitened error, where they were kept with it.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -47,7 +47,7 @@ class Geometry(Shown):
 
     plan: Plan
     state: State
-    kept: Spectrum | None = None
+    kept: Kept | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -117,6 +117,8 @@ class Geometry(Shown):
             return 0.0
         if not self.sampled_all_directions:
             return None
+        if self.kept is not None and self.kept.whitened_error is not None:
+            return self.kept.whitened_error
         return halves_error(*self.halves(), sectors(self.structure, self.symmetries))
 
     @property
@@ -177,7 +179,7 @@ class Geometry(Shown):
     @cached_property
     def _spectrum(self) -> Spectrum:
         if self.kept is not None:
-            return self.kept
+            return self.kept.spectrum
         if self.exact:
             return exact_spectrum(self.factor, self.structure, self.symmetries)
         with memory_errors_explained(f"the spectrum of {self.plan.network}", "free some memory"):
@@ -233,7 +235,7 @@ def load_geometry(directory: str | Path) -> Geometry:
     """
     plan, state = read_state(Path(directory))
     large = plan.readout.structure.rows >= KEPT_FROM
-    kept = read_spectrum(Path(directory), plan, state) if large else None
+    kept = read_kept(Path(directory), plan, state) if large else None
     return Geometry(plan, state, kept)
 
 
@@ -249,7 +251,8 @@ def keep_spectrum(geometry: Geometry, directory: str | Path) -> None:
     """
     large = geometry.structure.rows >= KEPT_FROM and not geometry.exact
     if large and geometry.kept is None:
-        write_spectrum(Path(directory), geometry.plan, geometry.state, geometry.spectrum())
+        spectrum, error = geometry.spectrum(), geometry.whitened_error
+        write_spectrum(Path(directory), geometry.plan, geometry.state, spectrum, error)
 
 
 def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:

@@ -36,6 +36,7 @@ from .reading import Reading
 from .readout import Convolution, DenseLayer, PlainReadOut, RandomLayers, Sampled, TokenWise
 from .tail import Tail, converted_tail, measured_tail
 from .tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
+from .trunks import trunks_kept
 
 TIMESTEPS, FEW_TIMESTEPS = 8, 3  # looked at for the scale, in small and in large networks
 ENTRIES_CHECKED = 20_000  # of the weights of one output, that tell how an unknown one starts
@@ -55,7 +56,8 @@ def read_foreign(
         rng: of the inputs they are looked at with.
     """
     try:
-        return _read_last_layer(members, probe, weights, rng)
+        with trunks_kept():
+            return _read_last_layer(members, probe, weights, rng)
     except NoLastLayer as why:
         note = str(why)
     except SadsError:

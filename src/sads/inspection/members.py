@@ -35,7 +35,12 @@ class Members:
     @property
     def size(self) -> int:
         """Bytes of one network's parameters."""
-        return sum(p.numel() * p.element_size() for p in self.networks[0].parameters())
+        return parameter_bytes(self.networks[0])
+
+
+def parameter_bytes(network: nn.Module) -> int:
+    """Bytes of a network's parameters."""
+    return sum(p.numel() * p.element_size() for p in network.parameters())
 
 
 def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) -> bool:

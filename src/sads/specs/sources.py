@@ -214,9 +214,10 @@ def as_trained(source: str | Path | Trained, *, network: Network | None = None) 
     if isinstance(source, Trained):
         return source
     directory = Path(source)
-    header, _ = read_training(directory)
+    stored = read_training(directory)
+    header = stored[0]
     family = as_family(network or header.network, shape=header.shape)
-    return read_trained(directory, replace(family, schedule=header.path))
+    return read_trained(directory, replace(family, schedule=header.path), stored)
 
 
 def as_predictor(
