@@ -70,6 +70,7 @@ bench: $(STAMP)
 # Rebuild every table and drawing of the pages of results from the rows in docs/results.
 results: $(STAMP)
 	$(BIN)/python benchmarks/results.py --figures
+	$(BIN)/python benchmarks/learning_tables.py
 
 docs: $(DOCS_STAMP)
 	$(BIN)/zensical build --strict --clean

@@ -19,8 +19,7 @@ def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.
     structure = structure.imposed
     if structure.kind != "tokens":
         return loudest(vector.reshape(structure.shape))
-    grid = [size // structure.patch for size in structure.shape[1:]]
-    return loudest(vector[structure.entries.T].reshape(-1, *grid))
+    return loudest(vector[structure.entries.T].reshape(-1, *structure.places))
 
 
 def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
