@@ -29,7 +29,7 @@ from .paths import path_named
 from .probes import ProbeSpec
 from .subspaces import SubspaceSpec
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 Network = str | NetworkSpec | ScoreFamily | nn.Module | Callable[[], Any]
 Shape = str | tuple[int, ...]
