@@ -26,7 +26,7 @@ def doctor(
         networks: untrained networks behind each of the two geometries that are looked at.
         seed: of all random draws.
         json: print the result as one JSON object, with all findings.
-        all: also explain what most networks have, instead of naming it in one line.
+        all: also explain what is common in healthy networks, instead of naming it in one line.
     """
     from .. import api
     from ..presentation.doctor import sentences
