@@ -17,8 +17,8 @@ def sentences(diagnosis: Diagnosis, *, everything: bool = False) -> list[str]:
 
     Args:
         diagnosis: what the doctor says.
-        everything: whether findings that are common in healthy networks are told like the others; by default
-            they share one line at the end.
+        everything: whether findings that are common in healthy networks are told like the others;
+            by default they share one line at the end.
     """
     told, folded = folded_findings(diagnosis, everything=everything)
     taken = diagnosis.assumptions
