@@ -1,11 +1,11 @@
 """How similar the eigenbases of G and of the tangent kernel K are, for every preset.
 
-    python benchmarks/tangent.py [NETWORK...]
+    python benchmarks/tangent.py [--tangents N] [NETWORK...]
 
 Rows of `docs/results/tangent-kernel.json`; those that are there are not made again. All presets on
 images are looked at on 8x8, with their own number of channels, at x = 0 and at x ~ N(0, I). G is of
-4,096 networks with its last layer integrated, K of 384 with eight products each, and once more of
-384 others.
+1,024 networks or more with its last layer integrated, K of N with eight products each (192 unless
+given), and once more of N others.
 
 Eigenvalues of G repeat, once a channel behind a convolution and once an entry of a patch behind a
 transformer; a single eigenvector of such a group means nothing. So the window of the windowed
@@ -16,14 +16,14 @@ similarity (`sads.directions.similarity`) has as many places on either side as a
 | `first`    | energy of K's first group of eigenvectors in G's first group                       |
 | `leading`  | mean windowed similarity of the first eight groups                                 |
 | `all`      | of all eigenvectors                                                                |
-| `ceiling`  | of all eigenvectors of K with those of the other 384 networks                      |
+| `ceiling`  | of all eigenvectors of K with those of the other networks: what noise leaves        |
 | `baseline` | of unrelated bases                                                                 |
 | `order`    | Spearman's correlation of u^T K u with the eigenvalue over G's eigenvectors u      |
 """
 
+import argparse
 import json
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from sads.storage.files import atomic_write, write_bytes
 
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "results" / "tangent-kernel.json"
 PROBES = ("zero", "gaussian:1")
-OUTPUTS, TANGENTS = 4_096, 384  # networks
+OUTPUTS = 1_024  # networks behind G
 LEADING = 8  # groups
 
 
@@ -50,13 +50,13 @@ def small_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (shape[0], 8, 8) if len(shape) == 3 else shape
 
 
-def row(name: str, probe: str) -> dict[str, Any]:
+def row(name: str, probe: str, tangents: int) -> dict[str, Any]:
     """G and K of one preset."""
     started, shape = time.process_time(), small_shape(PRESETS[name].shape)
     g = sads.estimate_geometry(name, shape=shape, probe=probe, networks=OUTPUTS)
     first, second = (
         sads.estimate_geometry(
-            name, shape=shape, probe=probe, of="tangent", networks=TANGENTS, seed=seed
+            name, shape=shape, probe=probe, of="tangent", networks=tangents, seed=seed
         )
         for seed in (0, 1)
     )
@@ -64,6 +64,7 @@ def row(name: str, probe: str) -> dict[str, Any]:
         "network": name,
         "shape": "x".join(map(str, shape)),
         "probe": probe,
+        "networks": tangents,
         **compared(g, first, second),
         "error": rounded(first.whitened_error),
         "seconds": round(time.process_time() - started, 1),
@@ -102,12 +103,16 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = json.loads(TABLE.read_text()) if TABLE.exists() else []
     done = {(r["network"], r["probe"]) for r in rows}
-    for name in sys.argv[1:] or PRESETS:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("networks", nargs="*", default=list(PRESETS))
+    parser.add_argument("--tangents", type=int, default=192, metavar="N")
+    arguments = parser.parse_args()
+    for name in arguments.networks:
         for probe in PROBES:
             if (name, probe) in done:
                 continue
             try:
-                rows.append(row(name, probe))
+                rows.append(row(name, probe, arguments.tangents))
             except SadsError as error:  # a linear network has no geometry at zero
                 rows.append({"network": name, "probe": probe, "reason": str(error)})
             print(rows[-1], flush=True)

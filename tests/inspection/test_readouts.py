@@ -19,9 +19,8 @@ from sads.inspection.readout import (
     TokenWise,
 )
 
-STORED: TypeAdapter[PlainReadOut] = TypeAdapter(
-    Annotated[PlainReadOut, Field(discriminator="kind")]
-)
+Stored = Annotated[PlainReadOut, Field(discriminator="kind")]
+STORED: TypeAdapter[PlainReadOut] = TypeAdapter(Stored)
 EXAMPLES = {
     "convolution": (Convolution((2, 3, 4), 2, 0.5, 0.0, (3, 3)), (2, 3, 4)),
     "tokens": (TokenWise((1, 4, 6), 2, 0.5, 0.0, patch=2), (6, 2)),

@@ -51,6 +51,12 @@ def make_rotation(
         seed: of a random rotation, or a generator that gives one.
     """
     seed = as_seed(seed)
+    if geometry is not None and geometry.compressed:
+        raise InputError(
+            f"a rotation needs a geometry of the whole space, this one is of the subspace "
+            f"{geometry.plan.subspace}: the directions of small eigenvalue, where data is moved, "
+            "are outside; make a geometry of a smaller shape in the whole"
+        )
     size = _size(kind, shape, geometry, data, rank)
     shape = geometry.shape if geometry is not None else tuple(shape or ())
     moment = None if data is None else second_moment(data, shape)

@@ -17,3 +17,4 @@ from .untrained import diagnose as diagnose
 from .untrained import estimate_geometry as estimate_geometry
 from .untrained import network as network
 from .untrained import running_estimates as running_estimates
+from .untrained import summary as summary

@@ -12,7 +12,7 @@ from ..directions.sets import DirectionSet
 from ..learning import Forecast, Recipe, Risk, measure_risk, reference_for
 from ..learning.ladder import forecast_data
 from ..path import DiffusionPath
-from ..ranking import PilotProtocol, Ranking, check_families, rank_families
+from ..ranking import PilotProtocol, Ranking, check_families, rank_families, recipe_of
 from ..specs.sources import (
     Data,
     Network,
@@ -184,6 +184,11 @@ def rank(
     *,
     shape: Shape | None = None,
     pilot: PilotProtocol | None = None,
+    optimiser: Optimiser = "adam",
+    weight_decay: float = 0.0,
+    warm_up: int = 0,
+    timestep_law: str | Float[np.ndarray, " T"] | None = None,
+    loss_weights: str | Float[np.ndarray, " T"] | None = None,
     out: str | Path | None = None,
     prediction: Prediction | None = None,
     schedule: str | DiffusionPath | None = None,
@@ -191,15 +196,20 @@ def rank(
 ) -> Ranking:
     """Order architectures for a dataset.
 
-    A score of untrained networks is used if one has passed its validation; none has. So all
+    A score of untrained networks is used once one has passed its validation. Until then all
     candidates are trained for a short time, with the same batches and noise, and compared by their
-    errors on held-out data. How often such an order was right is measured in `docs/results.md`.
+    errors on held-out data. How often such an order was right is measured in `docs/learning.md`.
 
     Args:
         networks: two or more of what `network` takes, of one shape.
         data: in the data grammar, a dataset, or an array of samples, of which a sixth is held out.
         shape: shape of one sample, as in `network`.
         pilot: how the short trainings are made; giving it asks for them.
+        optimiser: of the short trainings, as in `forecast`.
+        weight_decay: likewise, as are the next three.
+        warm_up: steps over which the rate rises linearly.
+        timestep_law: probability of each timestep in a batch.
+        loss_weights: weight of each timestep in the loss.
         out: directory in which they are kept; a ranking that was stopped goes on from there.
         prediction: as in `network`, for all of them.
         schedule: likewise.
@@ -217,11 +227,21 @@ def rank(
     ]
     check_families(families)
     training, held_out = as_splits(data, shape=families[0].shape)
+    path = families[0].schedule
+    recipe = recipe_of(
+        pilot,
+        optimiser=optimiser,
+        weight_decay=weight_decay,
+        warm_up=warm_up,
+        timestep_law=as_timestep_law(timestep_law, path),
+        loss_weights=as_loss_weights(loss_weights, path),
+    )
     return rank_families(
         families,
         training,
         held_out,
         pilot=pilot,
+        recipe=recipe,
         out=None if out is None else Path(out),
         on_progress=on_progress,
     )

@@ -8,11 +8,24 @@ from .. import doctor as _doctor
 from .. import geometry as _geometry
 from ..choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
 from ..doctor import Diagnosis
+from ..execution.engines import Engine
 from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
+from ..overview import NETWORKS as SUMMARY_NETWORKS
+from ..overview import Summary, summarise
 from ..path import DiffusionPath
+from ..remote import supply_for
 from ..signatures import same_arguments
-from ..specs.sources import Network, Shape, as_family, as_probe, as_subspace
+from ..specs.sources import (
+    Data,
+    Network,
+    Shape,
+    as_dataset,
+    as_family,
+    as_family_and_origin,
+    as_probe,
+    as_subspace,
+)
 
 
 def network(
@@ -61,6 +74,8 @@ def estimate_geometry(
     zero_output: ZeroOutput = "explain",
     subspace: str | None = None,
     device: str = "cpu",
+    engine: str | Engine | None = None,
+    workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Geometry:
     """Estimate the average geometry of untrained networks.
@@ -88,6 +103,11 @@ def estimate_geometry(
             its own finds, `"full"` for the whole. Unless given the whole, and one that fits where
             that does not.
         device: `"cpu"` or a CUDA device.
+        engine: who computes the batches: `"local"` for processes on this machine, `"dask"` for a
+            dask cluster on it, `"dask:ADDRESS"` for the workers of a scheduler, or an engine;
+            threads of this process unless given. The bits are those of one process with one torch
+            thread.
+        workers: batches at once; by default the cores of this machine, or the scheduler's threads.
         on_progress: called after each batch.
 
     >>> import sads
@@ -109,6 +129,15 @@ def estimate_geometry(
         zero_output=zero_output,
         subspace=as_subspace(subspace),
         device=device,
+        supply=supply_for(
+            engine,
+            source,
+            family,
+            probe,
+            workers=workers,
+            prediction=prediction,
+            device=device,
+        ),
         on_progress=on_progress,
     )
 
@@ -122,6 +151,8 @@ def running_estimates(
     prediction: Prediction | None = None,
     schedule: str | DiffusionPath | None = None,
     subspace: str | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
     **options: Unpack[_geometry.PlainOptions],
 ) -> Iterator[Geometry]:
     """Like `estimate_geometry`, with the same arguments, but yields estimates as they improve.
@@ -138,7 +169,59 @@ def running_estimates(
         family,
         probe=as_probe(probe, shape=family.shape),
         subspace=as_subspace(subspace),
+        supply=supply_for(
+            engine,
+            source,
+            family,
+            probe,
+            workers=workers,
+            prediction=prediction,
+            device=options.get("device", "cpu"),
+        ),
         **options,
+    )
+
+
+def summary(
+    source: Network,
+    shape: Shape | None = None,
+    *,
+    data: Data = "gaussian",
+    networks: int | None = None,
+    seed: int = 0,
+    prediction: Prediction | None = None,
+    schedule: str | DiffusionPath | None = None,
+    on_part: Callable[[Summary], None] | None = None,
+) -> Summary:
+    """What there is to know about an architecture in a few seconds, as one table.
+
+    Args:
+        source: what `network` takes, or a module that is built already: its class and
+            configuration are asked how to make fresh ones, and where they do not tell, its
+            parameters are redrawn from the distributions that they show, which is said.
+        shape: shape of one sample, as in `network`.
+        data: what a training would learn, as in `forecast`; independent normal entries by default.
+        networks: untrained networks behind each geometry; 192 unless given.
+        seed: of all random draws.
+        prediction: as in `network`.
+        schedule: as in `network`.
+        on_part: called with what is known so far, after each part.
+
+    >>> import sads
+    >>> from torch import nn
+    >>> print(sads.summary("mlp,width=8,depth=1", "1x4x4"))
+    mlp,width=8,depth=1 on 1x4x4...
+    """
+    family, origin = as_family_and_origin(
+        source, shape=shape, prediction=prediction, schedule=schedule
+    )
+    return summarise(
+        family,
+        as_dataset(data, shape=family.shape, split="train", drawn=1),
+        origin=origin,
+        networks=SUMMARY_NETWORKS if networks is None else networks,
+        seed=seed,
+        on_part=on_part,
     )
 
 

@@ -20,6 +20,7 @@ COMMANDS = [
     "data",
     "align",
     "rotate",
+    "summary",
     "doctor",
     "rank",
     "train",

@@ -22,6 +22,8 @@ def geometry(
     seed: Seed = 0,
     out: Path | None = None,
     device: str = "cpu",
+    engine: str | None = None,
+    workers: int | None = None,
     zero_output: ZeroOutput = "explain",
     subspace: str | None = None,
     dry_run: Flag = False,
@@ -46,7 +48,11 @@ def geometry(
         timesteps: only timesteps A to B-1, as `A:B`; 0 is the least noisy.
         seed: of all random draws.
         out: directory for the result; an interrupted run is continued from there.
-        device: `cpu` or `cuda`.
+        device: `cpu` or `cuda`; with a dask engine, every batch then asks for one unit of `GPU`.
+        engine: who computes: `local` (processes on this machine), `dask` (a cluster on this
+            machine) or `dask:ADDRESS` (a scheduler); threads of this process unless given.
+        workers: batches at once; by default as many as this machine has cores, or the scheduler
+            threads.
         zero_output: what to do about networks that output zero at initialisation: `explain` why,
             redraw the `last` layer that zeroes the output, or `all` zero layers.
         subspace: of large samples, the subspace that is estimated: `dct:K` for the lowest K x K
@@ -59,6 +65,7 @@ def geometry(
     """
     from ..geometry import Options, estimate_geometry, planned_geometry
     from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
+    from ..remote import supply_for
     from ..specs import parse_timesteps
     from ..specs.sources import as_family, as_probe, as_subspace
     from .progress import networks_bar
@@ -78,6 +85,7 @@ def geometry(
             zero_output=zero_output,
             subspace=as_subspace(subspace),
             out=out,
+            supply=supply_for(engine, network, family, probe, workers=workers, device=device),
             on_progress=report,
         )
         if dry_run:

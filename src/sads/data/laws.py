@@ -256,7 +256,7 @@ def powers(
 
 
 def langevin(k: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    """Coth k - 1/k, without the cancellation near zero.
+    """The function coth k - 1/k, without the cancellation near zero.
 
     >>> langevin(np.array([0.0, 1e-3, 1.0, 1e3])).round(6).tolist()
     [0.0, 0.000333, 0.313035, 0.999]

@@ -20,6 +20,7 @@ from .plan import Plan
 from .result import Geometry
 from .run import Progress, estimates, settled
 from .source import Source, prepare
+from .supply import Supply, Threads
 
 
 class PlainOptions(TypedDict, total=False):
@@ -62,10 +63,12 @@ class Options(PlainOptions, total=False):
         probe: x = 0 by default.
         subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
             default the whole, and one that fits where that does not.
+        supply: who computes the batches; threads of this process by default.
     """
 
     probe: Probe
     subspace: Request
+    supply: Supply | None
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -116,7 +119,7 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         weighting=options.get("weighting", "score"),
         timesteps=options.get("timesteps"),
         seed=options.get("seed", 0),
-        device=options.get("device", "cpu"),
+        device=(options.get("supply") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
         subspace=options.get("subspace") or _stored_subspace(options.get("out")),
     )
@@ -132,11 +135,13 @@ def _stored_subspace(out: str | Path | None) -> Request:
 
 
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
-    goal, source = _prepared(family, **options)
     report = options.get("on_progress") or (lambda progress: None)
     out = options.get("out")
-    if out is None:
-        yield from estimates(source, goal, None, report)
-    else:
-        with writing(Path(out)):
-            yield from estimates(source, goal, Path(out), report)
+    with options.get("supply") or Threads() as supply:
+        with supply.preparing():
+            goal, source = _prepared(family, **options)
+        if out is None:
+            yield from estimates(source, goal, None, report, supply)
+        else:
+            with writing(Path(out)):
+                yield from estimates(source, goal, Path(out), report, supply)

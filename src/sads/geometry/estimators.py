@@ -59,7 +59,7 @@ class Study:
 
     @property
     def declared(self) -> ScoreNetwork | None:
-        """One of ours that starts as its class declares; None of other people's networks."""
+        """One of our networks that starts as its class declares; None for other people's."""
         return self.checked.declared
 
 

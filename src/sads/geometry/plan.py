@@ -10,14 +10,14 @@ from jaxtyping import Float
 from pydantic import BaseModel, Field, model_serializer
 
 from ..errors import InputError
-from ..inspection.compression import AnyReadOut
+from ..inspection.compression import AnyReadOut, Compressed
 from ..inspection.zero_outputs import is_named
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..path import DiffusionPath, path_of
 from .precision import Precision
 
-OUTPUTS = "outputs"  # what a plan is about that does not say it
+OUTPUTS = "outputs"  # the quantity of a plan that does not name one
 CLOSED_FORM = "closed form"  # the estimator that needs no networks
 
 
@@ -87,6 +87,17 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
     def path(self) -> DiffusionPath:
         """The path from data to noise."""
         return path_of(self.schedule, self.steps, self.parameters)
+
+    @property
+    def subspace(self) -> str | None:
+        """The subspace it is estimated in, as the grammar spells it; None for the whole."""
+        return self.readout.subspace.spelled if isinstance(self.readout, Compressed) else None
+
+    @property
+    def whole_memory(self) -> int:
+        """Bytes that an estimate of the whole factor takes at its peak."""
+        own = self.readout
+        return (own.inner if isinstance(own, Compressed) else own).peak_memory()
 
     @property
     def exact(self) -> bool:

@@ -20,6 +20,8 @@ from ..directions.structure import Compressed
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
+from ..inspection.compression import Compressed as CompressedReadOut
+from ..inspection.subspaces import Adaptive, LowFrequencies
 from ..shown import Shown
 from ..storage.files import writing
 from .artefact import read_state, write_basis, write_state
@@ -119,15 +121,28 @@ class Geometry(Shown):
 
     @property
     def trace(self) -> float:
-        """Tr G, of the whole space also where the factor is that of a subspace."""
+        """The trace of G, of the whole space also where the factor is that of a subspace."""
         if not self.compressed:
             return float(np.trace(self.factor)) * self.structure.copies
         return self._traces(np.arange(len(self.state.counts)))[1]
+
+    def fold_trace(self, fold: int) -> float:
+        """Tr G of the whole space from one of the folds."""
+        return self._traces(np.array([fold]))[1]
 
     @property
     def compressed(self) -> bool:
         """Whether the factor is that of a subspace."""
         return isinstance(self.structure, Compressed)
+
+    @property
+    def subspace(self) -> LowFrequencies | Adaptive | None:
+        """The subspace it is estimated in, to estimate another one in it; None for the whole."""
+        readout = self.plan.readout
+        if not isinstance(readout, CompressedReadOut):
+            return None
+        own = readout.subspace
+        return own.of_another() if isinstance(own, Adaptive) else own
 
     @cached_property
     def inside(self) -> tuple[float, float]:
@@ -149,11 +164,14 @@ class Geometry(Shown):
         return scale * float(np.trace(readout.factor(moment))), scale * readout.trace(moment)
 
     def matvec(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch D"]:
-        """G v, for one or many flattened vectors, without forming G."""
+        """G v, for one or many flattened vectors, without forming G.
+
+        In a subspace with the projection P on it, this is P G P v.
+        """
         return self.structure.apply(self.factor, np.asarray(vectors, dtype=float))
 
     def matrix(self) -> Float[np.ndarray, "D D"]:
-        """The whole of G."""
+        """The whole of G; in a subspace with the projection P on it, P G P."""
         return self.structure.expand(self.factor)
 
     @cached_property

@@ -46,6 +46,10 @@ def with_basis(source: Source, out: Path | None, report: Callable[[], None]) -> 
     if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
         return source
     subspace = readout.subspace
+    if subspace.span is not None:  # that of another geometry
+        if out is not None:
+            write_basis(out, source.plan)
+        return source
     networks = subspace.networks(readout.inner.structure, readout.inner.rank)
     omega = _omega(source.plan.seed, readout, subspace)
     sketch = _summed(source, omega, networks, out, report)

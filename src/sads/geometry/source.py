@@ -70,7 +70,7 @@ class Source:
         t = rng.choice(len(chances), size=count, p=chances)
         return t, self.probe.draw(t, self.family.shape, self.family.schedule, rng)
 
-    def moment(self, batch: int, count: int) -> Float[np.ndarray, "r r"]:
+    def moment(self, batch: int, count: int) -> Float[np.ndarray, "r c"]:
         """The summed moment of one batch; a function of the seed and the batch's number alone."""
         rng = self._stream(batch)
         t, x = self.inputs(count, rng)
@@ -90,7 +90,7 @@ class Source:
 
     def moment_at(
         self, x: Tensor, t: Int[np.ndarray, " N"], rng: np.random.Generator, dtype: torch.dtype
-    ) -> Float[np.ndarray, "r r"]:
+    ) -> Float[np.ndarray, "r c"]:
         """The summed moment of fresh networks at (x_i, t_i)."""
         try:
             readings = self.ensemble.evaluate(x, t, rng, dtype)

@@ -25,6 +25,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
+from ..devices import require_memory
 from ..directions.structure import Structure
 from ..directions.subspaces import Basis, Frequencies, Span
 from .readout import PEAK, PlainReadOut, ReadOut
@@ -112,16 +113,27 @@ class Compressed(ReadOut):
         return self.structure.rows + 1
 
     @property
+    def rows(self) -> int:
+        return self.subspace.columns(self.inner.structure)
+
+    @property
     def last_layer(self) -> str:
         return self.inner.kind
 
     @property
     def rank(self) -> int:
-        return min(self.subspace.columns(self.inner.structure), self.inner.rank)
+        return min(self.rows, self.inner.rank)
 
     def peak_memory(self, *, exact: bool = False) -> int:
-        own = self.inner.structure
-        return PEAK * self.subspace.columns(own) ** 2 + self.subspace.memory(own)
+        return PEAK * self.rows**2 + self.subspace.memory(self.inner.structure)
+
+    def require_memory(self, *, exact: bool = False) -> None:
+        shape, rows = "x".join(map(str, self.shape)), self.inner.structure.rows
+        require_memory(
+            self.peak_memory(),
+            f"the subspace {self.subspace.spelled} of a factor of {rows:,} rows on {shape}",
+            "choose a smaller subspace or shape",
+        )
 
     @cached_property
     def _projector(self) -> Projector:

@@ -112,7 +112,7 @@ class Integration(Reading):
 
     def moment(
         self, readings: Readings, at: Batch, rng: np.random.Generator
-    ) -> Float[Tensor, "n n"]:
+    ) -> Float[Tensor, "n c"]:
         h, output, squares = _traced(readings)
         scaled = at.root * self._scales(output, at)
         own = squares.double().cpu().numpy()

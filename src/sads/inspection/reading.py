@@ -62,7 +62,7 @@ class Reading:
 
     def moment(
         self, readings: Readings, at: Batch, rng: np.random.Generator
-    ) -> Float[Tensor, "n n"]:
+    ) -> Float[Tensor, "n c"]:
         """The summed moment of a batch; `rng` is for what is drawn beside the networks."""
         return self.readout.moment(times(readings.h, at.root))
 

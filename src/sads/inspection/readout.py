@@ -94,6 +94,11 @@ class ReadOut(ABC):
         return self.structure.rows
 
     @property
+    def rows(self) -> int:
+        """Rows of the factor."""
+        return self.structure.rows
+
+    @property
     def last_layer(self) -> str:
         """The kind of the last layer."""
         return self.kind

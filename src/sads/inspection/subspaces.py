@@ -18,7 +18,7 @@ how good the basis is; only the share of tr A inside does.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -106,6 +106,7 @@ class Adaptive(Subspace):
     Attributes:
         count: M, how many.
         sketch: networks of the sketch; as many as are enough where None.
+        borrowed: digest of a basis that another geometry found; empty where a sketch finds it.
         digest: of the basis; empty while it is not found.
         span: the basis itself, which is stored beside the plan.
     """
@@ -113,6 +114,7 @@ class Adaptive(Subspace):
     kind: Literal["adaptive"] = field(default="adaptive", kw_only=True)
     count: int
     sketch: int | None = None
+    borrowed: str = ""
     digest: str = field(default="", compare=False)
     span: Annotated[Span | None, Field(exclude=True)] = field(
         default=None, compare=False, repr=False
@@ -127,7 +129,16 @@ class Adaptive(Subspace):
         most = max(1, math.floor((self.count / channels) ** (1 / len(sides)) + 1e-9))
         return Frequencies(sides, tuple(min(side, most) for side in sides), channels)
 
+    def of_another(self) -> "Adaptive":
+        """The same subspace for another geometry, which needs no sketch."""
+        return replace(self, borrowed=self.digest)
+
     def columns(self, structure: Structure) -> int:
+        if self.span is not None and self.span.rows != structure.rows:
+            raise InputError(
+                f"the subspace is one of {self.span.rows:,} rows, the factor has "
+                f"{structure.rows:,}: it is that of another shape or last layer"
+            )
         if not 1 <= self.count <= structure.rows:
             raise InputError(
                 f"{self.spelled} is larger than the space: the factor has {structure.rows:,} rows, "

@@ -90,11 +90,11 @@ class Recipe:
         return generator.choice(schedule.steps, size=count, p=law)
 
     def weights_at(self, t: Tensor) -> Float[np.ndarray, " N"]:
-        """W at the timesteps of a batch."""
+        """The weights of the loss at the timesteps of a batch."""
         return np.ones(len(t)) if self.loss_weights is None else self.loss_weights[t.numpy()]
 
     def emphasis(self, schedule: DiffusionPath) -> Float[np.ndarray, " T"]:
-        """What the loss gives to each timestep, T p w, of value one for the plain loss."""
+        """How much each timestep counts in the loss: T p w, which is one for the plain loss."""
         emphasis = np.ones(schedule.steps)
         if self.timestep_law is not None:
             emphasis = emphasis * self.timestep_law / self.timestep_law.mean()

@@ -27,9 +27,9 @@ def headline(spectrum: Spectrum) -> str:
 def html(spectrum: Spectrum) -> str:
     """The eigenvalues, blue where a direction is known without its neighbours."""
     colours = [CERTIFIED if window == 0 else UNCERTIFIED for window in spectrum.windows]
-    size, bands = spectrum.structure.size, spectrum.bands
+    size, bands = spectrum.structure.directions, spectrum.bands
     rows = [
-        ("directions", f"{size:,} ({spectrum.structure.kind})"),
+        ("directions", f"{size:,} ({spectrum.structure.imposed.kind})"),
         ("known", headline(spectrum)),
         ("bands", f"{len(bands):,}, {sum(band.certified for band in bands):,} certified"),
         ("null space", f"{spectrum.null_directions:,} directions"),

@@ -52,7 +52,7 @@ def measured_validity() -> tuple[Validity, ...]:
 
 
 def passed() -> str | None:
-    """The zero-cost score that was right on every dataset; of several the one most so."""
+    """The zero-cost score that was right on every dataset; of several, the best at its worst."""
     known = [row for row in measured_validity() if row.score in ZERO_COST]
     by_score = {score: [row for row in known if row.score == score] for score in ZERO_COST}
     right = [s for s, rows in by_score.items() if rows and all(row.right for row in rows)]

@@ -12,13 +12,15 @@ from ..networks.adapters import Assumptions
 from ..presentation.numbers import sizes
 from ..specs.sources import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
-from .commands import report_command
+from .card import model_card
+from .commands import geometry_command, report_command
 from .forecasts import with_forecasts
 from .measured import SweepReading, measured_along, read_sweep, training_sheet
 from .page import render
 from .script_data import script_data
 from .sentences import answer
 from .subjects import Named, Subject, by_network
+from .trainings import followed, risk_shown
 from .view import view
 
 Tell = Callable[[str], None]
@@ -33,6 +35,7 @@ class Report:
         sentences: the three that matter, about the first network, with a forecast before them
             where there is one.
         assumptions: what each network is taken for, by its name.
+        card: the same in brief, a snippet in Markdown for a model card.
 
     >>> import sads, tempfile
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -46,6 +49,7 @@ class Report:
     html: str
     sentences: tuple[str, ...]
     assumptions: Mapping[str, Assumptions | None]
+    card: str
 
 
 def build_report(
@@ -55,6 +59,7 @@ def build_report(
     sweep: str | Path | None = None,
     trainings: Sequence[str | Path] = (),
     forecasts: Sequence[str | Path] = (),
+    monitors: Sequence[str | Path] = (),
     doctor: bool = False,
     command: str | None = None,
     on_stage: Tell | None = None,
@@ -66,8 +71,10 @@ def build_report(
             noise levels of one network.
         data: in the data grammar, to see where it lies.
         sweep: directory of a sweep, for measured distances and samples under rotations.
-        trainings: directories that `sads train` wrote, to show samples of.
+        trainings: directories that `sads train` wrote, to show samples of, and with data their
+            risk.
         forecasts: directories of stored forecasts of these networks, at most one of each.
+        monitors: directories that a `Monitor` keeps, of trainings on the same shape.
         doctor: examine every network; takes a while.
         command: how this report can be made again; by default as on the command line.
         on_stage: called with what is done next.
@@ -91,16 +98,30 @@ def build_report(
     for training in trainings:
         tell(f"sampling {training}")
         sheets.append(training_sheet(Path(training)))
+    seen = followed(monitors, known[0].main.geometry.shape)
+    risks = []
+    for training in trainings if data is not None else ():
+        tell(f"measuring the risk of {training}")
+        risks.append(risk_shown(training, data or ""))
     subjects = [_looked_at(subject, data, reading, doctor=doctor, tell=tell) for subject in known]
     tell("writing")
     answers = [answer(subject) for subject in subjects]
-    again = command or report_command(directories, data, sweep, trainings, forecasts, doctor=doctor)
-    html = render(view(subjects, answers, reading, sheets, again, tell), script_data(subjects))
+    again = command or report_command(
+        directories, data, sweep, trainings, forecasts, monitors, doctor=doctor
+    )
+    shown = view(subjects, answers, reading, sheets, again, tell)
+    html = render(shown | {"followed": seen, "risks": risks}, script_data(subjects))
     plans = [subject.main.geometry.plan for subject in subjects]
     taken = {plan.network: plan.assumptions for plan in plans}
     first = answers[0]
     last = first.data or first.actions[0].text
-    return Report(html, (*first.forecast[:1], first.preferred, first.sure, last), taken)
+    commands = [geometry_command(one.main.geometry, one.main.directory) for one in subjects]
+    return Report(
+        html,
+        (*first.forecast[:1], first.preferred, first.sure, last),
+        taken,
+        model_card(subjects, answers, "\n".join([*commands, again])),
+    )
 
 
 def write_report(report: Report, path: str | Path, *, force: bool = False) -> None:
@@ -117,6 +138,12 @@ def write_report(report: Report, path: str | Path, *, force: bool = False) -> No
     """
     check_output(path, force=force)
     atomic_write(Path(path), write_bytes(report.html.encode()))
+
+
+def write_card(report: Report, path: str | Path, *, force: bool = False) -> None:
+    """Write the snippet for a model card; an existing file only if forced."""
+    check_output(path, force=force)
+    atomic_write(Path(path), write_bytes(report.card.encode()))
 
 
 def check_output(path: str | Path, *, force: bool) -> None:

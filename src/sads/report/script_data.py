@@ -8,7 +8,7 @@ import numpy as np
 
 from ..directions import Band, Resolution
 from .forecasts import along_bands
-from .pictures import budget, chosen_rows, eigenvector_picture, eight_bit
+from .pictures import LARGEST, budget, chosen_rows, eigenvector_picture, eight_bit, reduced
 from .subjects import Named, Subject
 
 DIGITS = 6
@@ -16,7 +16,7 @@ DIGITS = 6
 
 def script_data(subjects: Sequence[Subject]) -> dict[str, Any]:
     """All that the script gets."""
-    pixels = subjects[0].main.geometry.structure.rows
+    pixels = min(subjects[0].main.geometry.structure.imposed.rows, LARGEST**2)
     most = budget(pixels, len(subjects))
     return {
         "explorers": [explorer(subject, most) for subject in subjects],
@@ -32,13 +32,13 @@ def explorer(subject: Subject, most: int) -> dict[str, Any]:
     geometry, alignment = subject.main.geometry, subject.alignment
     spectrum = geometry.spectrum()
     rows = chosen_rows(geometry.structure.rows, most)
-    pictures = [eigenvector_picture(spectrum, int(row)) for row in rows]
+    pictures = [reduced(eigenvector_picture(spectrum, int(row))) for row in rows]
     shares = None if alignment is None else alignment.row_shares / geometry.structure.copies
     return {
         "name": subject.main.label,
-        "size": geometry.structure.size,
+        "size": geometry.structure.directions,
         "copies": geometry.structure.copies,
-        "kind": geometry.structure.kind,
+        "kind": geometry.structure.imposed.kind,
         "mean": _number(geometry.trace / geometry.structure.size),
         "values": _numbers(spectrum.factor_values),
         "errors": _numbers(spectrum.factor_errors),

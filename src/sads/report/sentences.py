@@ -13,7 +13,7 @@ from ..directions import Spectrum
 from ..geometry import Geometry
 from ..presentation.alignment import coarse, measured_sentences
 from ..presentation.forecast import eigenvalue_sentences, forecast_sentences
-from ..presentation.geometry import known
+from ..presentation.geometry import known, subspace
 from ..presentation.numbers import sizes
 from .commands import geometry_command
 from .frequencies import frequency_of_end
@@ -21,7 +21,6 @@ from .subjects import Subject
 
 COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
 LARGEST = 1024  # rows of a factor that are compared fold by fold
-NOT_ASKED = "Not examined. Pass --doctor to sads report."
 #: What large eigenvalues mean, of the geometry of outputs and of the tangent kernel.
 SAID = {
     "outputs": "puts out, before training,",
@@ -118,9 +117,10 @@ def sure(geometry: Geometry) -> str:
     stated = (
         "an error that is not yet known" if error is None else f"a whitened error of {error:.2g}"
     )
+    within = "".join(f" {line}" for line in subspace(geometry)[:1])
     return (
         f"{known(geometry.spectrum())} These are 95 % limits from {geometry.networks:,} untrained "
-        f"networks, {stated}."
+        f"networks, {stated}.{within}"
     )
 
 
@@ -151,6 +151,8 @@ def actions(subject: Subject) -> list[Action]:
         steps.append(Action(more, geometry_command(geometry, subject.main.directory)))
     if alignment is None:
         steps.append(Action("Name your data with --data to see where it lies."))
+    elif geometry.compressed:
+        pass  # a rotation needs the whole
     elif alignment.position is not None and alignment.relative > 1:
         steps.append(_rotate(subject, alignment))
     else:

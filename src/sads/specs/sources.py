@@ -1,11 +1,13 @@
 """What callers may give: a string of the grammar, or the value that it stands for."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from ..data import Dataset
 from ..data.selection import Selection
@@ -16,6 +18,7 @@ from ..geometry import Geometry, Probe, load_geometry
 from ..geometry.fitting import Request
 from ..networks import ScoreFamily
 from ..networks.family import UNTOLD
+from ..networks.fresh import Fresh, fresh_networks
 from ..networks.stored_weights import load_weights
 from ..path import DiffusionPath
 from .data import DataSpec
@@ -26,7 +29,9 @@ from .paths import path_named
 from .probes import ProbeSpec
 from .subspaces import SubspaceSpec
 
-Network = str | NetworkSpec | ScoreFamily | Callable[[], Any]
+logger = logging.getLogger(__name__)
+
+Network = str | NetworkSpec | ScoreFamily | nn.Module | Callable[[], Any]
 Shape = str | tuple[int, ...]
 Data = str | DataSpec | Dataset | np.ndarray
 
@@ -51,7 +56,7 @@ def as_family(
     """A family, the one that a string names, or the one of a callable that makes modules.
 
     Args:
-        source: the network.
+        source: the network; of a module that is built already, fresh ones are made like it.
         shape: shape of one sample; a family has its own, and another one is refused.
         prediction: what the modules predict; a family has its own likewise.
         schedule: the path from data to noise; that of the family or its string unless given.
@@ -68,7 +73,37 @@ def as_family(
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
     name = getattr(source, "__name__", type(source).__name__)
+    if isinstance(source, nn.Module):
+        source = as_fresh(source).factory
     return ScoreFamily(source, size, path or UNTOLD, name, prediction=prediction)
+
+
+def as_family_and_origin(
+    source: Network,
+    *,
+    shape: Shape | None = None,
+    prediction: str | None = None,
+    schedule: str | DiffusionPath | None = None,
+) -> tuple[ScoreFamily, str | None]:
+    """A family, and where its networks come from if one was built already; see `Fresh.origin`."""
+    if not isinstance(source, nn.Module):
+        return as_family(source, shape=shape, prediction=prediction, schedule=schedule), None
+    fresh = fresh_networks(source)
+    made = as_family(fresh.factory, shape=shape, prediction=prediction, schedule=schedule)
+    return replace(made, name=type(source).__name__), fresh.origin
+
+
+def as_fresh(module: nn.Module) -> Fresh:
+    """How to make networks like one that is built already; what is only measured is logged."""
+    fresh = fresh_networks(module)
+    if fresh.origin == "measured":
+        logger.warning(
+            "%s does not say how to make another one: fresh networks get parameters that are "
+            "redrawn from the distributions of its own. Give a function that makes networks to "
+            "have them as they start.",
+            type(module).__name__,
+        )
+    return fresh
 
 
 def _refuse_other(

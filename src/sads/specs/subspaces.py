@@ -5,33 +5,38 @@
 | `full`                    | all of them                                                     |
 | `dct:K`                   | the lowest K frequencies of every axis, K x K of an image       |
 | `adaptive:M[,sketch=N]`   | M directions in which a sketch from N networks is largest       |
+| `geometry=DIR`            | those of a geometry in a subspace, to compare with it           |
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from .digests import geometry_digest
 from .grammar import convert, fields_of
 from .spec import Rename, Spec
 
 if TYPE_CHECKING:
     from ..inspection.subspaces import Adaptive, LowFrequencies, Whole
 
-KNOWN = "full, dct:K, adaptive:M or adaptive:M,sketch=N"
+KNOWN = "full, dct:K, adaptive:M, adaptive:M,sketch=N or geometry=DIR"
+_GEOMETRY = "geometry="
 
 
 class SubspaceSpec(Spec, frozen=True):
     """A subspace of the grammar.
 
     Attributes:
-        kind: `full`, `dct` or `adaptive`.
+        kind: `full`, `dct`, `adaptive` or `geometry`.
         count: K or M.
         sketch: networks of a sketch, where they are told.
+        where: the directory of a geometry.
     """
 
     kind: str
     count: int | None = None
     sketch: int | None = None
+    where: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> "SubspaceSpec":
@@ -42,6 +47,8 @@ class SubspaceSpec(Spec, frozen=True):
         """
         if text == "full":
             return cls(kind="full")
+        if text.startswith(_GEOMETRY):
+            return cls(kind="geometry", where=text.removeprefix(_GEOMETRY))
         kind, _, rest = text.partition(":")
         size, *options = rest.split(",")
         fields = fields_of(options, text)
@@ -57,17 +64,25 @@ class SubspaceSpec(Spec, frozen=True):
         return cls(kind=kind, **numbers)
 
     def written(self, rename: Rename, root: Path) -> str:
+        if self.where is not None:
+            return f"{_GEOMETRY}{rename(self.where, geometry_digest)}"
         if self.count is None:
             return self.kind
         sketch = "" if self.sketch is None else f",sketch={self.sketch}"
         return f"{self.kind}:{self.count}{sketch}"
 
     def subspace(self) -> "Whole | LowFrequencies | Adaptive":
-        """The value that estimates take."""
-        from ..inspection.subspaces import Adaptive, LowFrequencies, Whole  # torch takes its time
+        """The value that estimates take.
 
+        Raises:
+            ArtefactError: if there is no geometry in the directory.
+        """
+        from ..geometry import load_geometry  # torch takes its time to load
+        from ..inspection.subspaces import Adaptive, LowFrequencies, Whole
+
+        if self.where is not None:
+            return load_geometry(self.where).subspace or Whole()
         if self.count is None:
             return Whole()
-        return (
-            LowFrequencies(self.count) if self.kind == "dct" else Adaptive(self.count, self.sketch)
-        )
+        dct = self.kind == "dct"
+        return LowFrequencies(self.count) if dct else Adaptive(self.count, self.sketch)
