@@ -60,14 +60,14 @@ def test_usual_findings_share_a_line_unless_asked_for():
     assert "mine on 1x4x4: 1 note." in said
     assert "evidence of null-space" in said
     assert "evidence of padding-only" not in said
-    assert "As most networks: padding-only, probe-sensitive (--all says more)." in said
+    assert "Common in healthy networks: padding-only, probe-sensitive (--all says more)." in said
     said = "\n".join(sentences(diagnosis, everything=True))
     assert "3 notes" in said
     assert "evidence of probe-sensitive" in said
-    assert "As most networks" not in said
+    assert "Common in healthy" not in said
 
 
-def test_only_findings_that_most_networks_have_are_called_usual():
+def test_only_findings_that_are_common_are_called_usual():
     found = sads.diagnose("cnn", shape="1x4x4", networks=24).findings
     usual = {one.code for one in found if one.usual}
     assert "padding-only" in usual

@@ -36,7 +36,7 @@ def doctor(
         junit: a file to write for continuous integration: a test for each finding, which fails
             from the severity of `--fail-on` on, `warning` unless given; replaced if it is there.
         json: print the result as one JSON object, with all findings.
-        all: also explain what most networks have, instead of naming it in one line.
+        all: also explain what is common in healthy networks, instead of naming it in one line.
     """
     from .. import api
     from ..doctor.finding import at_least

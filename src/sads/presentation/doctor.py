@@ -17,8 +17,8 @@ def sentences(diagnosis: Diagnosis, *, everything: bool = False) -> list[str]:
 
     Args:
         diagnosis: what the doctor says.
-        everything: whether findings that most networks have are told like the others; by default
-            they share one line at the end.
+        everything: whether findings that are common in healthy networks are told like the others;
+            by default they share one line at the end.
     """
     told, folded = folded_findings(diagnosis, everything=everything)
     taken = diagnosis.assumptions
@@ -49,5 +49,5 @@ def folded_findings(
 
 
 def usual_line(folded: Sequence[Finding]) -> str:
-    """What most networks have, in one line."""
-    return f"As most networks: {', '.join(one.code for one in folded)}"
+    """What is common in healthy networks, in one line."""
+    return f"Common in healthy networks: {', '.join(one.code for one in folded)}"
