@@ -261,7 +261,7 @@ def test_a_basis_that_is_missing_or_another_one_is_refused(tmp_path):
     with pytest.raises(ArtefactError, match="corrupt"):
         load_geometry(tmp_path / "0")
     basis.unlink()
-    with pytest.raises(ArtefactError, match="no subspace in .* copy it there too"):
+    with pytest.raises(ArtefactError, match=r"no subspace in .* copy it there too"):
         load_geometry(tmp_path / "0")
 
 
@@ -365,7 +365,7 @@ def test_a_sketch_of_another_geometry_is_not_continued(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         estimate_geometry(FAMILIES["unet"], out=tmp_path, on_progress=_after(12, stop), **GOAL)
     other = {**GOAL, "subspace": replace(GOAL["subspace"], count=11)}
-    with pytest.raises(ArtefactError, match="holds .*another geometry"):
+    with pytest.raises(ArtefactError, match=r"holds .*another geometry"):
         estimate_geometry(FAMILIES["unet"], out=tmp_path, **other)
 
 

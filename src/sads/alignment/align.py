@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from ..directions import Band
+from ..directions import Band, Structure
 from ..directions.structure import Compressed
 from ..directions.symmetry import average
 from ..frames import as_frame
@@ -172,7 +172,7 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
     factor = geometry.factor  # its own temporary memory is free again before C takes its own
 
     def watch(chunk: Float[np.ndarray, "n D"]) -> None:
-        forms = np.einsum("ij,ij->i", chunk, geometry.structure.apply(factor, chunk))
+        forms = _forms(geometry.structure, factor, chunk)
         both = np.stack([forms, np.square(chunk).sum(axis=1)])
         sums[:] += both @ both.T
 
@@ -205,6 +205,16 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
         relative_error=float(np.sqrt(ratio_variance / number + spread[1] ** 2)),
         energy=energy,
     )
+
+
+def _forms(
+    structure: Structure, factor: Float[np.ndarray, "n n"], chunk: Float[np.ndarray, "k D"]
+) -> Float[np.ndarray, " k"]:
+    """x^T G x of each sample; of a subspace without lifting anything."""
+    if not isinstance(structure, Compressed):
+        return np.einsum("ij,ij->i", chunk, structure.apply(factor, chunk))
+    parts = structure.parts(chunk)
+    return np.einsum("ijk,ijk->i", parts, parts @ factor)
 
 
 def _eigenvalues(geometry: Geometry) -> Float[np.ndarray, " D"]:

@@ -24,6 +24,7 @@ from ..directions.structure import Compressed
 from ..errors import InputError
 
 CHUNK = 512  # samples added at once
+MOST_VALUES = 2**25  # of the samples added at once, where they are large
 Samples = Dataset | np.ndarray | Iterable[np.ndarray]
 Watch = Callable[[np.ndarray], None]
 
@@ -135,8 +136,11 @@ def _chunks(data: Samples, shape: tuple[int, ...], name: str) -> Iterator[np.nda
                 f"{name} has samples of shape {got or 'a single number'}, the geometry has "
                 f"{expected}: resize the data, or make a geometry on {got}"
             )
-        for start in range(0, len(part), CHUNK):
-            chunk = part[start : start + CHUNK].reshape(-1, int(np.prod(shape))).astype(np.float64)
+        together = max(1, min(CHUNK, MOST_VALUES // int(np.prod(shape))))
+        for start in range(0, len(part), together):
+            chunk = (
+                part[start : start + together].reshape(-1, int(np.prod(shape))).astype(np.float64)
+            )
             if not np.isfinite(chunk).all():
                 raise InputError(f"{name} has NaN or infinite values: clean it first")
             yield chunk

@@ -46,9 +46,9 @@ class SADs:
     """Score anisotropy directions, smallest eigenvalue first.
 
     Attributes:
-        eigenvalues: ascending, shape (D,).
+        eigenvalues: ascending, one for each direction.
         eigenvalue_errors: their standard errors.
-        directions: orthonormal columns, shape (D, D).
+        directions: orthonormal columns, D of them or those of a subspace.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -57,9 +57,9 @@ class SADs:
     (True, (16, 16))
     """
 
-    eigenvalues: Float[np.ndarray, " D"]
-    eigenvalue_errors: Float[np.ndarray, " D"]
-    directions: Float[np.ndarray, "D D"]
+    eigenvalues: Float[np.ndarray, " m"]
+    eigenvalue_errors: Float[np.ndarray, " m"]
+    directions: Float[np.ndarray, "D m"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Spectrum(Shown):
         factor_values: eigenvalues of the factor, shape (n,).
         factor_errors: their standard errors.
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
-        bands: groups of indices of the whole geometry, in order, covering all D.
-        resolution: what is known of each level, in order, covering all D.
+        bands: groups of indices of the whole geometry, in order, covering all of them.
+        resolution: what is known of each level, in order, covering all of them.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -99,8 +99,8 @@ class Spectrum(Shown):
         return np.repeat(self.factor_errors, self.structure.copies)
 
     @cached_property
-    def eigenvectors(self) -> Float[np.ndarray, "D D"]:
-        """All eigenvectors as columns; at large D prefer `vector`."""
+    def eigenvectors(self) -> Float[np.ndarray, "D m"]:
+        """All eigenvectors as columns, D of them or those of a subspace; or see `vector`."""
         return self.structure.embed(self.factor_vectors)
 
     def vector(self, index: int) -> Float[np.ndarray, " D"]:
