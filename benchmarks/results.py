@@ -163,6 +163,7 @@ def figure_e() -> Lines:
     rows = reading("E").rows
     last = max(row["step"] for row in rows)
     aniso, lines = ratios(rows), []
+    doctor = json.loads((ROWS / "mechanism-doctor.json").read_text())
     for network in present(rows, "network"):
         cells = []
         for measure in ("sw2", "risk_along", "risk_off"):
@@ -173,17 +174,23 @@ def figure_e() -> Lines:
             cells.append(", ".join(number(float(v)) for v in own.table.mean(axis=1)))
         found = effects(rows, "sw2").get(network, {})
         value, interval = mean_interval(list(found.values()))
-        ratio = number(aniso.get(network))
-        lines.append((f"`{network}`", ratio, *cells, len(found), measured(value, interval)))
-    header = ("network", "first / middle eigenvalue", "SW2: first, middle, last", "risk along")
+        codes = ", ".join(one["code"] for one in doctor[network])
+        about = f"`{network}`", codes, number(aniso.get(network))
+        lines.append((*about, *cells, len(found), measured(value, interval)))
+    names = ("network", "the doctor finds", "first / middle eigenvalue")
+    header = (*names, "SW2: first, middle, last", "risk along")
     return table((*header, "risk off", "seeds", "effect: log SW2 first / middle"), lines)
 
 
 SQUARE = (
-    ("the mean, without time", PAPER, "iddpm-16,norm_bypass=true,time=none"),
-    ("the mean, with time", "iddpm-16,time=scale-shift", "iddpm-16,norm_bypass=true"),
-    ("the time, without the mean", PAPER, "iddpm-16,time=scale-shift"),
-    ("the time, with the mean", "iddpm-16,norm_bypass=true,time=none", "iddpm-16,norm_bypass=true"),
+    ("the mean, without time", PAPER, "iddpm-16,norm_bypass=true,embedding=none"),
+    ("the mean, with time", "iddpm-16,embedding=scale-shift", "iddpm-16,norm_bypass=true"),
+    ("the time, without the mean", PAPER, "iddpm-16,embedding=scale-shift"),
+    (
+        "the time, with the mean",
+        "iddpm-16,norm_bypass=true,embedding=none",
+        "iddpm-16,norm_bypass=true",
+    ),
 )
 
 
@@ -278,7 +285,7 @@ def counterexamples() -> Lines:
 #: Finding of the doctor, then network and rotation before and after its remedy.
 REMEDIES = (
     ("time-blind", (PAPER, "identity"), (TIMED, "identity")),
-    ("time-blind", (PAPER, "identity"), ("iddpm-16,time=scale-shift", "identity")),
+    ("time-blind", (PAPER, "identity"), ("iddpm-16,embedding=scale-shift", "identity")),
     ("low-frequency-heavy", (PAPER, "identity"), (PAPER, "min")),
     ("(comparison)", (PAPER, "identity"), (PAPER, "random")),
     ("low-frequency-heavy", (TIMED, "identity"), (TIMED, "min")),

@@ -44,6 +44,7 @@ from .learning import TrainingRecord as TrainingRecord
 from .learning import load_forecast as load_forecast
 from .learning import load_record as load_record
 from .networks import ScoreFamily as ScoreFamily
+from .networks.adapters import Calling as Calling
 from .overview import Summary as Summary
 from .path import EDM as EDM
 from .path import DiffusionPath as DiffusionPath

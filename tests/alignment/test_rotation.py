@@ -16,6 +16,7 @@ from sads.alignment import RotationTransformer, align, make_rotation
 from sads.alignment.orthogonal import least_move, random_orthogonal, settle
 from sads.alignment.rotation import FILE
 from sads.errors import ArtefactError, InputError
+from sads.presentation.alignment import rotation_sentences
 from tests.alignment.geometries import geometry_with, random_psd
 
 SEEDS = st.integers(0, 2**31)
@@ -178,6 +179,7 @@ def test_whitened_data_has_no_preferred_direction_and_returns(size, seed):
     )
     np.testing.assert_allclose(whitening.matrix, whitening.matrix.T, atol=1e-5 / kept.min() ** 0.5)
     np.testing.assert_allclose(whitening.inverse(torch.from_numpy(z)), x, atol=1e-3)
+    assert rotation_sentences(whitening)[0].startswith("Map whiten of all data directions: alpha")
     if values.min() > 1.001e-3 * values.mean():
         assert whitening.alpha == pytest.approx(np.trace(geometry.matrix()), rel=1e-6)
 

@@ -47,6 +47,7 @@ def test_train_sample_and_risk(sads, place):
     )
     assert code == 0
     assert "of the denoised image" in out
+    assert "mean over sigma = 0.5, 2." in out
     assert "nats" not in out
     code, out, _ = sads(
         "sample", run, "--count", "5", "--solver", "heun", "--eta", "1", "--out", "x"

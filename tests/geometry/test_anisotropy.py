@@ -18,7 +18,7 @@ def test_a_closed_form_is_its_participation_ratio():
 
 def test_an_estimate_has_no_bias_and_an_honest_error():
     """Many short runs against one long run; the plain ratio of an estimate is far too small."""
-    family = preset_family("cnn,width=4,depth=1", shape=(1, 4, 4))
+    family = preset_family("cnn", width=4, depth=1, shape=(1, 4, 4))
     long, _ = effective_directions(estimate_geometry(family, networks=6_000, seed=99))
     runs = [estimate_geometry(family, networks=24, seed=seed) for seed in range(24)]
     values, errors = np.array([effective_directions(run) for run in runs]).T
@@ -42,7 +42,9 @@ def test_directions_are_found_in_their_bands():
 
 
 def test_a_mixture_is_shared_out():
-    geometry = estimate_geometry(preset_family("cnn,width=4,depth=1", shape=(2, 4, 4)), networks=96)
+    geometry = estimate_geometry(
+        preset_family("cnn", width=4, depth=1, shape=(2, 4, 4)), networks=96
+    )
     rng = np.random.default_rng(0)
     columns = np.linalg.qr(rng.standard_normal((32, 3)))[0]
     place = place_of(geometry, columns)

@@ -29,7 +29,7 @@ from sads.learning.projections import Energies
 from sads.learning.record_artefact import FILE, FORMAT, load_record
 from sads.learning.unavoidable import unavoidable_loss
 from sads.networks.presets import preset_family
-from sads.path import Schedule
+from sads.path import RectifiedFlow, Schedule, prediction_named
 from sads.storage.files import BusyError
 from sads.storage.sealed import read_sealed, write_sealed
 
@@ -146,17 +146,37 @@ def test_learned_shares_and_their_errors_are_those_of_brute_force():
     np.testing.assert_allclose(monitor.record.learned_error()[-1], spread / bottom, rtol=1e-4)
 
 
-@pytest.mark.parametrize("prediction", ["eps", "v", "x0"])
-def test_the_unavoidable_loss_is_that_of_a_regression(prediction):
-    schedule, c = Schedule(steps=100), 3.0
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("path", [Schedule(steps=100), RectifiedFlow(steps=100, shift=3.0)])
+@pytest.mark.parametrize("prediction", ["eps", "v", "x0", "flow", "score"])
+def test_the_unavoidable_loss_is_that_of_a_regression(prediction, path):
+    c, rng = 3.0, np.random.default_rng(0)
     x0, eps = np.sqrt(c) * rng.standard_normal(200_000), rng.standard_normal(200_000)
-    floor = unavoidable_loss(np.array([c]), schedule, prediction, 100)[0]
+    every = np.arange(100)
+    floor = unavoidable_loss(np.array([c]), path, prediction_named(prediction), every, 100)[0]
     for t in (3, 50, 90):
-        a, b = np.sqrt(schedule.abar[t]), np.sqrt(1 - schedule.abar[t])
-        x, target = a * x0 + b * eps, {"eps": eps, "x0": x0, "v": a * eps - b * x0}[prediction]
+        a, b = path.signal[t], path.noise[t]
+        outputs = {"eps": eps, "x0": x0, "v": a * eps - b * x0, "flow": eps - x0, "score": -eps / b}
+        x, target = a * x0 + b * eps, outputs[prediction]
         left = target - (target @ x) / (x @ x) * x
         assert floor[t] == pytest.approx(float(left @ left) / len(x), rel=0.02)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bins_of_time_hold_the_levels_that_belong_to_them(reverse):
+    """On a shifted flow the levels are not spread evenly over the time."""
+    path, data = (
+        RectifiedFlow(steps=200, shift=4.0),
+        np.random.default_rng(0).standard_normal((50, 4)),
+    )
+    kind = {"time": "unit", "schedule": path, "prediction": "flow", "reverse": reverse, "bins": 5}
+    monitor = Monitor((4,), data=data, **kind)
+    centred = data - data.mean(axis=0)
+    c = (monitor.directions.products(centred, centred).mean(axis=0) / monitor.directions.widths)[0]
+    t = 1 - path.unit_times if reverse else path.unit_times
+    a, b = path.signal, path.noise
+    left = c * (a + b) ** 2 / (a**2 * c + b**2)
+    expected = [left[(t >= k / 5) & (t < (k + 1) / 5)].mean() for k in range(5)]
+    np.testing.assert_allclose(monitor.record.unavoidable[0], expected, rtol=1e-9)
 
 
 def test_an_optimum_does_not_lag_once_the_data_are_known():

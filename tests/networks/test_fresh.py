@@ -90,6 +90,7 @@ def test_measured_distributions_are_redrawn():
     torch.manual_seed(3)
     module = Forgetful(96)
     made = seeded(fresh_networks(module).factory, 0, "a test of fresh networks")
+    made.requires_grad_(False)
     bound = 1 / 8
     assert made.inner.weight.abs().max() <= bound * 1.05  # uniform stays bounded
     assert made.inner.weight.std() == pytest.approx(bound / 3**0.5, rel=0.05)

@@ -19,10 +19,10 @@ NETWORKS = {
     "unet-area": lambda: UNet((2, 8, 8), channels=8, groups=4, mults=(1, 1), resampling="area"),
     "unet-1d": lambda: UNet((2, 16), channels=8, groups=8, mults=(1, 1, 1)),
     "unet-scale-shift": lambda: UNet(
-        (1, 4, 4), channels=8, groups=8, mults=(1,), time="scale-shift"
+        (1, 4, 4), channels=8, groups=8, mults=(1,), embedding="scale-shift"
     ),
     "unet-bypass": lambda: UNet((1, 4, 4), channels=8, groups=8, mults=(1,), norm_bypass=True),
-    "unet-timeless": lambda: UNet((1, 4, 4), channels=8, groups=4, mults=(1,), time="none"),
+    "unet-timeless": lambda: UNet((1, 4, 4), channels=8, groups=4, mults=(1,), embedding="none"),
     "dit-1": lambda: DiT((1, 4, 4), patch=1, width=16, depth=2),
     "dit-2": lambda: DiT((3, 8, 4), patch=2, width=16, depth=2),
     "mlp": lambda: MLP((1, 4, 4), width=16),
@@ -182,9 +182,9 @@ def changes(**fields) -> tuple[float, float]:
     ("fields", "sees_time"),
     [
         ({"groups": 8}, False),  # the paper's: one channel a group
-        ({"groups": 8, "norm_bypass": True, "time": "none"}, False),
-        ({"groups": 2, "time": "none"}, False),
-        ({"groups": 8, "time": "scale-shift"}, True),
+        ({"groups": 8, "norm_bypass": True, "embedding": "none"}, False),
+        ({"groups": 2, "embedding": "none"}, False),
+        ({"groups": 8, "embedding": "scale-shift"}, True),
         ({"groups": 8, "norm_bypass": True}, True),
         ({"groups": 2}, True),
     ],
@@ -196,14 +196,21 @@ def test_which_unet_sees_the_time(fields, sees_time):
 
 def test_what_lets_a_unet_see_the_mean():
     """One channel a group leaves only the pairs after each concatenation, which see it faintly."""
-    plain = changes(groups=8, time="none")[1]
-    bypass = changes(groups=8, norm_bypass=True, time="none")[1]
-    wide = changes(groups=2, time="none")[1]
+    plain = changes(groups=8, embedding="none")[1]
+    bypass = changes(groups=8, norm_bypass=True, embedding="none")[1]
+    wide = changes(groups=2, embedding="none")[1]
     assert 0.01 < plain < 0.25 * min(bypass, wide)
 
 
+@pytest.mark.parametrize("field", ["embedding=scale-shift", "embedding=none", "norm_bypass=true"])
+def test_the_grammar_knows_the_fields_of_the_unet(field):
+    family = as_family(f"iddpm-16,{field}", shape="1x8x8")
+    assert family.name == f"iddpm-16,{field}"
+    assert family.fingerprint != as_family("iddpm-16", shape="1x8x8").fingerprint
+
+
 def test_scale_shift_is_what_it_says():
-    block = UNet((1, 4, 4), channels=8, groups=4, mults=(1,), time="scale-shift").middle_in
+    block = UNet((1, 4, 4), channels=8, groups=4, mults=(1,), embedding="scale-shift").middle_in
     x, embedding = torch.randn(2, 8, 4, 4), torch.randn(2, 32)
     scale, shift = block.time(F.silu(embedding))[..., None, None].chunk(2, dim=1)
     inner = block.norm_out(block.conv_in(F.silu(block.norm_in(x)))) * (1 + scale) + shift
@@ -271,7 +278,7 @@ def test_linear_network_has_the_asked_eigenvalues():
         lambda: UNet((1, 13, 13)),
         lambda: UNet((1, 16, 16), groups=5),
         lambda: UNet((1, 16, 16), resampling="bilinear"),
-        lambda: UNet((1, 16, 16), time="multiplied"),
+        lambda: UNet((1, 16, 16), embedding="multiplied"),
         lambda: UNet((16,)),
         lambda: UNet((1, 16, 16), depth=0),
         lambda: DiT((1, 15, 16), patch=2),

@@ -130,6 +130,35 @@ def dropouts() -> nn.Module:
     return Dropping(channels=1, width=WIDTH)
 
 
+def stated() -> nn.Module:
+    """Needs what its file states: a depth, a time for each row, patches put together."""
+
+    class Deep(Conv):
+        def forward(self, x, times, depth):
+            out = super().forward(x + depth, times[:, 0])
+            return out.unfold(2, 2, 2).unfold(3, 2, 2).flatten(4).flatten(1, 3)
+
+    return Deep(channels=1, width=WIDTH)
+
+
+def stated_inputs(x, t):
+    return {"times": t[:, None].expand(-1, 4), "depth": torch.zeros_like(x)}
+
+
+def stated_unpatchify(output, x):
+    return output.view(-1, 2, 2, 2, 2).transpose(2, 3).reshape(x.shape)
+
+
+def videos() -> nn.Module:
+    class Video(Conv):
+        def forward(self, x, t):
+            flat = x.transpose(1, 2).flatten(0, 1)
+            each = super().forward(flat, t.repeat_interleave(x.shape[2]))
+            return {"video": each.view(x.transpose(1, 2).shape).movedim(2, -1)[..., 0][:, None]}
+
+    return Video(channels=1, width=WIDTH)
+
+
 def ours() -> nn.Module:
     return CNN((1, 4, 4), width=WIDTH, depth=1)
 
@@ -152,5 +181,7 @@ SUBJECTS = [
     Subject("flows", prediction="flow", expected="flow"),
     Subject("turned", prediction="flow", expected="flow", options=",time=thousand,reverse"),
     Subject("dropouts"),
+    Subject("stated"),
+    Subject("videos", shape=(1, 2, 4, 4)),
     Subject("ours"),
 ]

@@ -18,6 +18,7 @@ def doctor(
     fail_on: Literal["error", "warning", "note"] | None = None,
     junit: Path | None = None,
     json: Flag = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
 ) -> None:
     """Say what is wrong with an architecture, before anyone trains it.
 
@@ -34,7 +35,8 @@ def doctor(
         fail_on: the least severity that makes the exit code 1.
         junit: a file to write for continuous integration: a test for each finding, which fails
             from the severity of `--fail-on` on, `warning` unless given; replaced if it is there.
-        json: print the result as one JSON object.
+        json: print the result as one JSON object, with all findings.
+        all: also explain what most networks have, instead of naming it in one line.
     """
     from .. import api
     from ..doctor.finding import at_least
@@ -48,7 +50,11 @@ def doctor(
 
     with waiting(f"examining {network}") as tell:
         diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
-    print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis)))
+    print(
+        jsonlib.dumps(asdict(diagnosis))
+        if json
+        else "\n".join(sentences(diagnosis, everything=all))
+    )
     if junit is not None:
         write_junit(junit, f"sads doctor {network}", doctor_cases(diagnosis, fail_on or "warning"))
     if fail_on is not None and at_least(diagnosis.findings, fail_on):

@@ -37,17 +37,29 @@ class Structure(ABC):
 
     Args:
         shape: shape of one sample.
-        patch: side of a patch; only tokens have one.
+        patch: side of a patch, or its side along each axis; only tokens have one.
     """
 
     kind: ClassVar[str]
     shape: tuple[int, ...]
-    patch: int = 1
+    patch: int | tuple[int, ...] = 1
 
     @property
     def size(self) -> int:
         """D, the number of entries of one sample."""
         return math.prod(self.shape)
+
+    @property
+    def patches(self) -> tuple[int, ...]:
+        """Side of a patch along each axis of the sample."""
+        axes = max(1, len(self.shape) - 1)
+        return (self.patch,) * axes if isinstance(self.patch, int) else self.patch
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Patches along each axis of the sample; positions where there are no patches."""
+        sides = self.shape[1:] if len(self.shape) > 1 else self.shape
+        return tuple(n // p for n, p in zip(sides, self.patches, strict=True))
 
     @property
     @abstractmethod
@@ -184,19 +196,18 @@ class Tokens(Structure):
 
     @property
     def rows(self) -> int:
-        return math.prod(self.grid[1])
+        return math.prod(self.places)
 
     @property
     def grid(self) -> tuple[int, tuple[int, ...]]:
-        spatial = self.shape[1:] if len(self.shape) > 1 else self.shape
-        return 1, tuple(side // self.patch for side in spatial)
+        return 1, self.places
 
     def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
-        channels, *spatial = self.shape if len(self.shape) > 1 else (1, *self.shape)
-        p, axes = self.patch, len(spatial)
-        grid = index.reshape(channels, *(k for n in spatial for k in (n // p, p)))
+        channels = self.shape[0] if len(self.shape) > 1 else 1
+        pairs = zip(self.places, self.patches, strict=True)
+        grid, axes = index.reshape(channels, *(k for pair in pairs for k in pair)), len(self.places)
         outer, inner = range(1, 2 * axes, 2), range(2, 2 * axes + 1, 2)
-        return grid.transpose(*outer, *inner, 0).reshape(-1, p**axes * channels)
+        return grid.transpose(*outer, *inner, 0).reshape(self.rows, -1)
 
 
 @dataclass(frozen=True, kw_only=True)

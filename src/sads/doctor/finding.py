@@ -19,6 +19,8 @@ class Finding:
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
+        usual: whether most healthy networks have it, so that it tells little about this one; see
+            how often in `docs/doctor.md`.
 
     >>> import sads
     >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
@@ -31,6 +33,7 @@ class Finding:
     evidence: str
     meaning: str
     suggestion: str
+    usual: bool = False
 
 
 class NotChecked(Exception):  # noqa: N818 - a reason, not an error

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import InputError
-from ..presentation.plots.contact_sheet import mosaic
+from ..presentation.mosaics import mosaic
 from ..specs import DataSpec, parse_shape
 from ..statistics.means import mean_and_error
 from .data import Data, Experiment, Request

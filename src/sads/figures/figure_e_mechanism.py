@@ -49,8 +49,8 @@ EFFECTS = ("sw2", "risk_along", "risk_off")
 #: What is granted to the paper's network, alone, and the network that has it.
 GRANTED: Mapping[str, str] = MappingProxyType(
     {
-        "the time": "iddpm-16,time=scale-shift",
-        "the mean": "iddpm-16,norm_bypass=true,time=none",
+        "the time": "iddpm-16,embedding=scale-shift",
+        "the mean": "iddpm-16,norm_bypass=true,embedding=none",
         "time and mean": "iddpm-16,norm_bypass=true",
     }
 )

@@ -80,7 +80,7 @@ def _cell(text: str | None) -> Any:
 
 
 def finished(directory: Path, experiment: str) -> list[dict[str, Any]]:
-    """The finished trials of a registered experiment.
+    """The finished trials of a registered experiment, by network, data and seed.
 
     Raises:
         InputError: if there are none, with what makes them.
@@ -91,7 +91,8 @@ def finished(directory: Path, experiment: str) -> list[dict[str, Any]]:
             f"{path} is not there: expected the rows of a registered experiment; train it with "
             f"sads sweep benchmarks/claims/{experiment}.toml, or name the directory of its rows"
         )
-    return [row for row in read_table(directory, path.name) if row["status"] == DONE]
+    rows = [row for row in read_table(directory, path.name) if row["status"] == DONE]
+    return sorted(rows, key=lambda row: (row["network"], row["data"], row["seed"]))
 
 
 def measured(row: Row, measures: Iterable[str]) -> Iterator[dict[str, Any]]:

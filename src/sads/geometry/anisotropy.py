@@ -6,7 +6,8 @@
 
 is D where all are equal and 1 where one has everything. tr G^2 of an estimate is too large by its
 noise. Independent folds F_k have E tr F_j F_k = tr G^2 for j != k, so the mean over pairs has no
-such part. The standard error is the jackknife's over the folds.
+such part. The standard error is the jackknife's over the folds. Of a geometry in a subspace it is
+that of the part in the subspace.
 
 *Where a direction lies.* With u a unit vector and v_i the eigenvectors, (u^T v_i)^2 are shares that
 add up to one. They are summed over the certified bands, since single eigenvectors of a band mean
@@ -46,8 +47,7 @@ def effective_directions(geometry: Geometry) -> tuple[float, float]:
     keep = [np.delete(np.arange(count), k) for k in range(count)]
     left = np.array([_ratio(traces[k], products[np.ix_(k, k)]) for k in keep])
     error = math.sqrt((count - 1) / count * float(((left - left.mean()) ** 2).sum()))
-    size = geometry.structure.size
-    return min(copies * whole, float(size)), copies * error
+    return min(copies * whole, float(geometry.structure.directions)), copies * error
 
 
 def _ratio(traces: Float[np.ndarray, " K"], products: Float[np.ndarray, "K K"]) -> float:
@@ -81,8 +81,7 @@ def place_of(geometry: Geometry, directions: Float[np.ndarray, "D q"]) -> Place:
         directions: one a column.
     """
     spectrum, structure = geometry.spectrum(), geometry.structure
-    rows = directions.T[:, structure.entries]  # (q, n, m)
-    turned = rows.transpose(0, 2, 1) @ spectrum.factor_vectors  # (q, m, n)
+    turned = structure.parts(directions.T) @ spectrum.factor_vectors  # (q, m, n)
     shares = np.square(turned).sum(axis=0).T.flatten() / directions.shape[1]
     bands = spectrum.bands
     sums = [float(shares[band.first : band.last + 1].sum()) for band in bands]

@@ -136,7 +136,8 @@ def _check_readout(readout: ReadOut) -> None:
         _check_readout(readout.inner)
         return
     expect(readout.arrangement in (None, *STRUCTURES), f"a structure, got {readout.arrangement!r}")
-    sides = (readout.width, readout.patch, *readout.kernel)
+    patches = (readout.patch,) if isinstance(readout.patch, int) else readout.patch
+    sides = (readout.width, *patches, *readout.kernel)
     expect(min(sides) >= 1, "a width, a patch and a kernel from 1 on")
     for name in ("weight_variance", "bias_variance", "floor"):
         value = getattr(readout, name)

@@ -61,7 +61,7 @@ class ReadOut(ABC):
         weight_variance: s_w^2.
         bias_variance: s_b^2.
         kernel: kernel size of a convolution.
-        patch: side of a patch for tokens.
+        patch: side of a patch for tokens, or its side along each axis.
         arrangement: kind of the structure, where the kind of the last layer does not tell it.
         floor: the multiple of the identity that the constant part of the output adds.
         constant: whether the constant part of the output is accumulated.
@@ -75,7 +75,7 @@ class ReadOut(ABC):
     weight_variance: float = 1.0
     bias_variance: float = 0.0
     kernel: tuple[int, ...] = ()
-    patch: int = 1
+    patch: int | tuple[int, ...] = 1
     arrangement: str | None = None
     floor: float = 0.0
     constant: bool = False
@@ -201,8 +201,7 @@ class Convolution(ReadOut):
     @property
     def spatial(self) -> tuple[int, ...]:
         """Positions of the convolution's output."""
-        sides = self.shape[1:] if len(self.shape) > 1 else self.shape
-        return tuple(n // self.patch for n in sides)
+        return self.imposed.places
 
     def _raw(self, h: Float[Tensor, "N c ..."]) -> Float[Tensor, "n n"]:
         flat = h.flatten(2).flatten(0, 1)

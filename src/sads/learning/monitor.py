@@ -61,10 +61,13 @@ class Monitor:
             frequency.
         data: samples of the training data, to know how much of the loss cannot be avoided along
             each direction; without them, directions along which the data vary much look late.
-        prediction: what the network predicts: `eps`, `v` or `x0`; only `data` needs it.
-        schedule: the noise schedule; its number of steps is the range of whole-number times.
+        prediction: what the network predicts: `eps`, `v`, `x0`, `flow` or `score`; only `data`
+            needs it.
+        schedule: the path from data to noise; its number of steps is the range of whole-number
+            times.
         time: what t is: `index` (whole numbers below the schedule's steps), `unit` (in [0, 1]) or
             `thousand` (in [0, 1000]).
+        reverse: whether t runs from noise to data; only `data` needs it.
         bins: bins of noise levels, of equal width in t.
         every: updates in a window of the history; it doubles whenever the history is full.
         out: a directory in which everything is kept; a monitor that is there already goes on.
@@ -83,6 +86,7 @@ class Monitor:
         prediction: Prediction = "eps",
         schedule: DiffusionPath | None = None,
         time: TimeKind = "index",
+        reverse: bool = False,
         bins: int = BINS,
         every: int = EVERY,
         out: str | Path | None = None,
@@ -97,9 +101,14 @@ class Monitor:
         self.edges: np.ndarray = time_edges(time, path, bins)
         self._unavoidable = None
         if data is not None:
-            variances = variances_of_data(self.directions, samples_of(data))
             self._unavoidable = unavoidable_loss(
-                variances, path, prediction_named(prediction), bins
+                variances_of_data(self.directions, samples_of(data)),
+                path,
+                prediction_named(prediction),
+                np.searchsorted(
+                    self.edges[1:-1], time_values(time, path, reverse=reverse), "right"
+                ),
+                bins,
             )
         self._forecast: ExpectedOrder | None = None
         self.distributed = distributed

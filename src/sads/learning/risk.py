@@ -21,7 +21,7 @@ avoid.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,6 +70,7 @@ class Risk:
         table: by group and bin.
         evaluations: noisy samples behind it.
         of: what it is the error of, `noise` or the `clean` sample.
+        sigmas: ratios of noise to signal that the total is the mean over; None for all timesteps.
 
     >>> import sads
     >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
@@ -98,6 +99,7 @@ class Risk:
     table_error: Float[np.ndarray, "k B"]
     evaluations: int
     of: str = NOISE
+    sigmas: tuple[float, ...] | None = None
 
     def to_frame(self) -> "pandas.DataFrame":
         """A table with a row for each direction or group of directions; needs pandas."""
@@ -171,7 +173,8 @@ def measure_risk(
                 open_sums.discard(name)
             if on_progress is not None:
                 on_progress(measure.evaluations, relative)
-    return measure.result(sums["uniform"], sums.get("bound"))
+    found = measure.result(sums["uniform"], sums.get("bound"))
+    return found if sigmas is None else replace(found, sigmas=tuple(sigmas))
 
 
 def _at_sigmas(path: DiffusionPath, sigmas: Sequence[float]) -> Float[np.ndarray, " T"]:

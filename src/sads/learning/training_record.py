@@ -201,7 +201,7 @@ class TrainingRecord(Reported):
         usual = np.array(
             [np.median(row[k]) if k.any() else 0.0 for row, k in zip(learned, known, strict=True)]
         )
-        bar = LAG * np.maximum(usual, 0)[:, None]
+        bar = LAG * np.clip(usual, 0, 1)[:, None]  # more than all is no measure for others
         behind = np.where(known, learned + BEYOND * error, np.inf) < bar
         starts = [window.first for window in self.windows]
         lags = [

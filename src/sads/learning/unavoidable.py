@@ -15,10 +15,8 @@ by a network that has learned all there is of first and second order: shares tha
 it are never too small.
 """
 
-import math
-
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..directions.sets import DirectionSet
 from ..errors import InputError
@@ -51,19 +49,31 @@ def variances_of_data(
 
 
 def unavoidable_loss(
-    variances: Float[np.ndarray, " k"], path: DiffusionPath, prediction: Prediction, bins: int
+    variances: Float[np.ndarray, " k"],
+    path: DiffusionPath,
+    prediction: Prediction,
+    bins: Int[np.ndarray, " T"],
+    count: int,
 ) -> Float[np.ndarray, "k B"]:
-    """F by group of directions and bin of noise levels, the mean over the bin's timesteps.
+    """F by group of directions and bin of noise levels, the mean over the levels of each bin.
 
-    >>> from sads.path import Schedule
-    >>> from sads.path.predictions import prediction_named
-    >>> v = prediction_named("v")
-    >>> unavoidable_loss(np.array([1.0]), Schedule(), v, 2).round(6).tolist()
+    Args:
+        variances: c of each group.
+        path: from data to noise.
+        prediction: what the network predicts.
+        bins: the bin of each level of the path.
+        count: of bins; those without a level get what lies between their neighbours.
+
+    >>> from sads.path import Schedule, prediction_named
+    >>> path, v = Schedule(steps=100), prediction_named("v")
+    >>> unavoidable_loss(np.array([1.0]), path, v, np.arange(100) // 50, 2).round(6).tolist()
     [[1.0, 1.0]]
     """
     p, q = prediction.mix(path)
     a, b, c = path.signal, path.noise, variances[:, None]
     left = c * (a * q - b * p) ** 2 / (a**2 * c + b**2)
-    number = np.minimum(np.arange(path.steps) * bins // path.steps, bins - 1)
-    means = [left[:, number == k].mean(axis=1) for k in range(bins)]
-    return np.stack(means, axis=1) if bins <= path.steps else np.full((len(c), bins), math.nan)
+    sums = np.stack([np.bincount(bins, row, minlength=count) for row in left])
+    levels = np.bincount(bins, minlength=count)
+    known = np.flatnonzero(levels)
+    means = sums[:, known] / levels[known]
+    return np.stack([np.interp(np.arange(count), known, row) for row in means])

@@ -22,7 +22,7 @@ from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..neighbours import Housed
 from ..path import DiffusionPath, RectifiedFlow, Schedule, prediction_named, time_values
-from .adapters import Assumptions, adapt, assumptions_of
+from .adapters import Assumptions, Calling, adapt, assumptions_of
 from .adapters.explain import why_not_called
 from .base import ScoreNetwork
 from .isolation import seeded, seeded_as_before
@@ -59,6 +59,7 @@ class ScoreFamily:
         time: what they are given: `index`, `unit`, `thousand`, `sigma` or `log-sigma`; by default
             sigma for modules that take `sigma`, unit on a flow, else index.
         reverse: whether their time runs from noise to data, and a velocity is x_0 - eps.
+        calling: what their user states about how they are called; the signature tells the rest.
 
     >>> import sads
     >>> from torch import nn
@@ -81,6 +82,7 @@ class ScoreFamily:
     prediction: str | None = None
     time: str | None = None
     reverse: bool = False
+    calling: Calling | None = None
 
     def __post_init__(self) -> None:
         if self.prediction == "flow" and self.schedule is UNTOLD:
@@ -178,4 +180,5 @@ def unseeded_member(family: ScoreFamily) -> nn.Module:
         family.prediction,
         time=family.time,
         reverse=family.reverse,
+        calling=family.calling,
     )

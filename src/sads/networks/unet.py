@@ -1,8 +1,9 @@
 """The improved-DDPM U-Net in one or two dimensions.
 
 Residual blocks at each resolution level, skip connections by concatenation, one attention block
-in the middle, additive time embedding unless `time` says otherwise. Convolutions pad with zeros. No
-layer is initialised to zero unless `zero_init` is set: with a zero last layer the geometry is zero.
+in the middle, additive time embedding unless `embedding` says otherwise. Convolutions pad with
+zeros. No layer is initialised to zero unless `zero_init` is set: with a zero last layer the
+geometry is zero.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from .layers import (
     timestep_embedding,
 )
 
-TIMES = ("add", "scale-shift", "none")
+EMBEDDINGS = ("add", "scale-shift", "none")
 
 
 class ResidualBlock(nn.Module):
@@ -41,16 +42,16 @@ class ResidualBlock(nn.Module):
         time_width: int,
         dims: int,
         groups: int,
-        time: str = "add",
+        embedding: str = "add",
         bypass: bool = False,
     ):
         super().__init__()
         conv = CONVOLUTIONS[dims]
-        self.scaled: bool = time == "scale-shift"
+        self.scaled: bool = embedding == "scale-shift"
         self.norm_in: GroupNorm = GroupNorm(groups, width_in, bypass=bypass)
         self.conv_in: nn.Module = conv(width_in, width_out, 3, padding=1)
         self.time: nn.Linear | None = None
-        if time != "none":
+        if embedding != "none":
             self.time = nn.Linear(time_width, 2 * width_out if self.scaled else width_out)
         self.norm_out: GroupNorm = GroupNorm(groups, width_out, bypass=bypass)
         self.conv_out: nn.Module = conv(width_out, width_out, 3, padding=1)
@@ -85,8 +86,8 @@ class UNet(ScoreNetwork):
         heads: attention heads of the middle block.
         groups: groups of every normalisation.
         resampling: `nearest` or `area`.
-        time: how the time embedding enters each residual block: `add` before a norm, `scale-shift`
-            after it, or `none`; without it the time is known to the sampler alone.
+        embedding: how that of the time enters each residual block: `add` before a norm,
+            `scale-shift` after it, or `none`; then the time is known to the sampler alone.
         norm_bypass: whether the mean of each channel goes around every norm.
         zero_init: zero the last convolution of each residual block, the attention's projection
             and the read-out, as upstream does.
@@ -104,21 +105,22 @@ class UNet(ScoreNetwork):
         heads: int = 4,
         groups: int = 32,
         resampling: str = "nearest",
-        time: str = "add",
+        embedding: str = "add",
         norm_bypass: bool = False,
         zero_init: bool = False,
     ):
         super().__init__(shape)
         self._check(channels, mults, depth, heads, groups, resampling)
-        if time not in TIMES:
-            raise InputError(f"unknown time {time!r}: expected {', '.join(TIMES)}")
+        if embedding not in EMBEDDINGS:
+            expected = ", ".join(EMBEDDINGS)
+            raise InputError(f"unknown embedding {embedding!r}: expected {expected}")
         dims = len(self.shape) - 1
         time_width = 4 * channels
         self.channels = channels
         self.resampling = resampling
         self.zero_init = zero_init
         self.time: nn.Sequential | None = None
-        if time != "none":
+        if embedding != "none":
             self.time = nn.Sequential(
                 nn.Linear(channels, time_width), nn.SiLU(), nn.Linear(time_width, time_width)
             )
@@ -130,7 +132,7 @@ class UNet(ScoreNetwork):
                 time_width=time_width,
                 dims=dims,
                 groups=groups,
-                time=time,
+                embedding=embedding,
                 bypass=norm_bypass,
             )
 

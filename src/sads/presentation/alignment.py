@@ -142,9 +142,10 @@ def rotation_sentences(rotation: Rotation) -> list[str]:
     """What the rotation does to alpha, and whether another one would have done the same."""
     origin = rotation.origin
     moved = "all data directions" if origin.rank is None else f"the leading {origin.rank}"
+    what, held = ("Rotation", "orthogonal") if rotation.keeps_noise else ("Map", "inverted")
     lines = [
-        f"Rotation {origin.kind} of {moved}: alpha from {origin.alpha_before:.5g} to "
-        f"{origin.alpha:.5g}, orthogonal within {rotation.error:.1g}."
+        f"{what} {origin.kind} of {moved}: alpha from {origin.alpha_before:.5g} to "
+        f"{origin.alpha:.5g}, {held} within {rotation.error:.1g}."
     ]
     network, data = origin.repeated
     if network or data:

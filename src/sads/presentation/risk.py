@@ -17,6 +17,7 @@ def risk_summary(risk: Risk) -> dict[str, Any]:
     return {
         "exact": risk.exact,
         "of": risk.of,
+        "sigmas": None if risk.sigmas is None else list(risk.sigmas),
         "total": risk.total,
         "total_error": risk.total_error,
         "along": risk.along,
@@ -46,7 +47,10 @@ def risk_sentences(risk: Risk, *, paired: bool) -> list[str]:
         what = f"{what}, second minus first"
     if risk.of != "noise":
         what = f"{what} of the denoised image"
-    said = f"{what}: {_number(risk.total, risk.total_error)} a sample, mean over the timesteps"
+    over = "the timesteps"
+    if risk.sigmas is not None:
+        over = f"sigma = {', '.join(f'{sigma:g}' for sigma in risk.sigmas)}"
+    said = f"{what}: {_number(risk.total, risk.total_error)} a sample, mean over {over}"
     if risk.nats is not None:
         said += f"; {_number(risk.nats, risk.nats_error)} nats of the variational bound"
     lines = [f"{said}."]

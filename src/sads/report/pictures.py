@@ -12,8 +12,7 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from ..directions import Spectrum
-from ..presentation.plots.contact_sheet import mosaic
-from ..presentation.plots.directions import pictured
+from ..presentation.mosaics import mosaic, pictured
 
 MOST = 1024  # eigenvectors in one report, where they are large
 LARGEST, SIDE = 128, 64  # pixels a side: of larger pictures means over blocks are shown

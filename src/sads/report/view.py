@@ -7,6 +7,7 @@ from typing import Any
 from ..directions import Band, Spectrum
 from ..geometry import Geometry
 from ..presentation.alignment import notes
+from ..presentation.doctor import folded_findings, usual_line
 from ..presentation.geometry import networks_behind, taken_as, whitened_error
 from ..presentation.numbers import sizes, with_error
 from ..presentation.ranking import validity_sentences
@@ -65,6 +66,7 @@ def view(
 
 def _subject(subject: Subject, answer: Answer) -> dict[str, Any]:
     main, diagnosis = subject.main, subject.diagnosis
+    told, folded = ([], []) if diagnosis is None else folded_findings(diagnosis)
     return {
         "name": main.label,
         "directory": main.directory,
@@ -74,6 +76,8 @@ def _subject(subject: Subject, answer: Answer) -> dict[str, Any]:
         "bands": _bands(subject),
         "hidden_bands": max(0, len(main.geometry.spectrum().bands) - MOST_BANDS),
         "diagnosis": diagnosis,
+        "findings": told,
+        "usual": usual_line(folded) if folded else "",
         "unexamined": subject.unexamined,
         "facts": _facts(main.geometry),
         "commands": [geometry_command(n.geometry, n.directory) for n in (main, *subject.levels)],

@@ -17,10 +17,12 @@ from torch import nn
 from ..errors import InputError, SadsError, brief
 from ..neighbours import Housed, Neighbourhood
 from ..networks import PRESETS, ScoreFamily, preset_family
+from ..networks.adapters import Calling
 from ..networks.adapters.diffusers import diffusers_family
 from ..networks.family import UNTOLD
 from ..networks.isolation import global_state_kept, time_limit
 from ..path import DiffusionPath
+from .calling import conditions_in, stated_in, toml_beside
 from .grammar import convert
 from .networks import NetworkSpec
 from .paths import OPTIONS, Told, told_by
@@ -112,25 +114,42 @@ def _foreign(
             f"{', '.join(fields)} in the factory itself"
         )
     if spec.of_diffusers:
-        return diffusers_family(
+        family = diffusers_family(
             Path(spec.factory),
             shape=shape,
             schedule=path,
             prediction=told.prediction,
             name=str(spec),
         )
-    factory = find_factory(spec.place, spec.factory)
+        return replace(family, calling=_with_toml(None, Path(spec.factory)))
+    factory, calling = find_factory(spec.place, spec.factory)
     if shape is None:
         raise _shapeless(spec)
-    return ScoreFamily(factory, shape, path or UNTOLD, str(spec), prediction=told.prediction)
+    return ScoreFamily(
+        factory,
+        shape,
+        path or UNTOLD,
+        str(spec),
+        prediction=told.prediction,
+        calling=_with_toml(calling, Path(spec.place)),
+    )
 
 
 def _shapeless(spec: NetworkSpec) -> InputError:
     return InputError(f"{spec.name} does not say its shape: pass one, for example shape='1x16x16'")
 
 
-def find_factory(where: str, attribute: str) -> Callable[[], Any]:
-    """The callable `attribute` of a Python file or module."""
+def _with_toml(calling: Calling | None, path: Path) -> Calling | None:
+    """What is stated in a file, with what TOML beside it states."""
+    if path.suffix not in (".py", ".json") or (beside := toml_beside(path)) is None:
+        return calling
+    stated = calling or Calling()
+    source = " and ".join(name for name in (stated.source, beside.name) if name)
+    return replace(stated, conditions=conditions_in(beside), source=source)
+
+
+def find_factory(where: str, attribute: str) -> tuple[Callable[[], Any], Calling]:
+    """The callable `attribute` of a Python file or module, and what is stated of its networks."""
     house = Neighbourhood(Path(where).parent) if where.endswith(".py") else None
     module = _load_module(where) if house is None else _load_file(Path(where), house)
     name = f"{where}:{attribute}"
@@ -158,7 +177,7 @@ def find_factory(where: str, attribute: str) -> Callable[[], Any]:
             f"{name} needs arguments ({', '.join(needed)}): write a function without arguments "
             "that calls it, and name that"
         )
-    return factory if house is None else Housed(factory, house)
+    return factory if house is None else Housed(factory, house), stated_in(module, attribute)
 
 
 def _required(factory: Callable[..., Any]) -> list[str]:

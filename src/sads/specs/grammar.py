@@ -22,8 +22,11 @@ def parse_shape(text: str) -> tuple[int, ...]:
     parts = text.lower().split("x")
     whole = all(part.isascii() and part.isdigit() and len(part) < 100 for part in parts)
     shape = tuple(map(int, parts)) if whole else ()
-    if not 1 <= len(shape) <= 3 or min(shape) < 1:
-        raise InputError(f"a shape looks like 1x16x16 (CxHxW), 1x64 (CxL) or 5, got {text!r}")
+    if not 1 <= len(shape) <= 4 or min(shape) < 1:
+        raise InputError(
+            "a shape looks like 1x16x16 (CxHxW), 1x64 (CxL), 5 or 4x8x32x32 (CxTxHxW), got "
+            f"{text!r}"
+        )
     if math.prod(shape) > LARGEST_SAMPLE:
         raise InputError(
             f"samples of shape {text} do not fit in memory: a sample has at most "

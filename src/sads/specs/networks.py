@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import plug_ins
-from .digests import module_digest, path_digest, python_digest
+from .digests import beside_digest, module_digest, python_digest
 from .grammar import fields_of
 from .spec import Rename, Spec
 
@@ -69,7 +69,7 @@ class NetworkSpec(Spec, frozen=True):
     def written(self, rename: Rename, root: Path) -> str:
         name = self.name
         if self.of_diffusers:
-            name = f"diffusers:{rename(self.factory, path_digest)}"
+            name = f"diffusers:{rename(self.factory, beside_digest)}"
         elif self.place.endswith(".py"):
             name = f"{rename(self.place, python_digest)}:{self.factory}"
         return ",".join([name, *self.options])

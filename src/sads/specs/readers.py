@@ -136,10 +136,10 @@ def _shaped(samples: np.ndarray, shape: Shape, name: str) -> np.ndarray:
     """Accept (N, *shape), and (N, H, W) for one channel, also where no shape is asked for."""
     own = samples.shape[1:]
     if shape is None:
-        if not 1 <= len(own) <= 3:
+        if not 1 <= len(own) <= 4:
             raise InputError(
                 f"{name} has an array of {samples.ndim} axes: expected samples along the first "
-                "axis and 1 to 3 more (CxHxW)"
+                "axis and 1 to 4 more (CxHxW, CxTxHxW)"
             )
         return samples[:, None] if len(own) == 2 else samples
     if own == shape:

@@ -6,11 +6,11 @@
 | `logit-normal:M,S`  | log(u / (1 - u)) is normal with mean M and standard deviation S |
 | `npy:FILE`          | an array with one entry for each timestep                       |
 
-| weights of the loss | of |f - eps|^2 at t, with the signal-to-noise ratio q = a^2 / b^2      |
+| weights of the loss | of |f - target|^2 at t, with the signal-to-noise ratio q = a^2 / b^2       |
 |---------------------|---------------------------------------------------------------------------|
 | `uniform`           | 1                                                                         |
-| `x0`                | 1 / q: the loss of a prediction of the clean sample                       |
-| `v`                 | (1 + q) / q: the loss of a prediction of v                                |
+| `x0`                | 1 / q: makes the loss of noise that of a prediction of the clean sample   |
+| `v`                 | (1 + q) / q: makes the loss of noise that of a prediction of v            |
 | `min-snr:G`         | min(q, G) / q                                                             |
 | `npy:FILE`          | an array with one entry for each timestep                                 |
 """

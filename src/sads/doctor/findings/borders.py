@@ -41,6 +41,7 @@ def padding_only(patient: Patient) -> Iterator[Finding]:
             "the directions of the geometry at x = 0 come from zero padding at the borders, not "
             "from the architecture's filters",
             on_padding(patient.module),
+            usual=True,
         )
 
 

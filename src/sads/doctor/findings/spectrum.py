@@ -57,6 +57,7 @@ def probe_sensitive(patient: Examined) -> Iterator[Finding]:
             f"(p = {comparison.shape_p_value:.2g})",
             "which directions are preferred depends on where the network is looked at",
             "decide with the probe forward:DATA, which looks where training does",
+            usual=True,
         )
 
 
@@ -114,6 +115,7 @@ def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
             "smooth images lie where the eigenvalues are largest, and there the paper finds the "
             "largest errors",
             "sads align DIR --data DATA says how your data lies; sads rotate moves it away",
+            usual=True,
         )
 
 

@@ -1,16 +1,13 @@
 """What a network is taken for: nothing in a module proves it, so it is said with every result."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ...path import DiffusionPath
 from ..isolation import global_state_kept
-from .calls import SIGMA, Adapted, first_channels, tensor_in
-from .convention import TEXT
+from .calls import SIGMA, Adapted
 from .hints import hints_of
 
 
@@ -78,7 +75,7 @@ def assumptions_of(
     with global_state_kept(), torch.no_grad():
         output = member.call(x, t)
     how = member.convention
-    times = member.times_at(torch.tensor([0, last]))
+    times = member.times_at(torch.tensor([0, last]), x)
     scaled = member.time == SIGMA
     return Assumptions(
         prediction=member.prediction,
@@ -90,8 +87,8 @@ def assumptions_of(
         time_from=float(times.min()),
         time_to=float(times.max()),
         time_dtype=str(times.dtype).removeprefix("torch."),
-        inputs=_inputs(member),
-        output=_reading(output, x),
+        inputs=_inputs(member, x, t),
+        output=member.prediction_of(output, x).where,
         hints=hints_of(member, name),
         time_kind=member.time,
         reverse=member.reverse,
@@ -99,31 +96,12 @@ def assumptions_of(
     )
 
 
-def _inputs(member: Adapted) -> dict[str, str]:
-    """What is passed beside input and time, in words."""
-    inputs = {}
+def _inputs(member: Adapted, x: Tensor, t: Tensor) -> dict[str, str]:
+    """What is passed beside input and time, and how the input is laid out, in words."""
     how = member.convention
-    if how.label is not None:
-        meaning = " (null)" if how.label.null else ""
-        inputs[how.label.name] = f"{how.label.value}{meaning}"
-    if how.text_width is not None:
-        inputs[TEXT] = f"zeros of width {how.text_width}"
-    return inputs
-
-
-def _reading(output: Any, x: Tensor) -> str:
-    """Where the prediction is read from, in words."""
-    inner = tensor_in(output)
-    if isinstance(output, Tensor):
-        where = "tensor"
-    elif hasattr(output, "sample"):
-        where = "`.sample`"
-    elif isinstance(output, Mapping):
-        where = "the key sample"
-    else:
-        where = f"the first of {len(output)}"
-    halved = first_channels(inner, x)
-    if isinstance(inner, Tensor) and halved.shape != inner.shape:
-        half = f"the first {halved.shape[1]} of {inner.shape[1]} channels"
-        return half if where == "tensor" else f"{half} of {where}"
-    return where
+    said = {one.name: one.words for one in how.conditions}
+    stated = member.calling.words(*member.seen(x, t))
+    arguments = {name.partition(".")[0] for name in stated}
+    found = {n: words for n, words in said.items() if n.partition(".")[0] not in arguments}
+    laid = {how.input or "input": how.arrangement.words} if how.arrangement.words else {}
+    return laid | found | stated

@@ -7,9 +7,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...directions import Band, Resolution, Spectrum, Structure
+from ...directions import Band, Resolution, Spectrum
 from ...errors import InputError
 from ...storage.files import atomic_write
+from ..mosaics import pictured
 from ..palette import BLACK, CERTIFIED, MAGNITUDE, SIGNED, UNCERTIFIED
 
 SHOWN = 9
@@ -109,27 +110,6 @@ def _mark(level: Resolution) -> str:
     group = f"1 of {level.multiplicity}" if level.multiplicity > 1 else ""
     spread = f"± {level.window}" if level.window or not group else ""
     return ", ".join(part for part in (group, spread) if part)
-
-
-def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.ndarray, "..."]:
-    """What is shown of an eigenvector: its loudest channel, or its loudest pixel of every patch.
-
-    A token-wise layer treats the pixels of a patch alike, so its eigenvectors live on one of them;
-    as an image they would be dots, and their DFT its own repetition.
-    """
-    structure = structure.imposed
-    if structure.kind != "tokens":
-        return loudest(vector.reshape(structure.shape))
-    grid = [size // structure.patch for size in structure.shape[1:]]
-    return loudest(vector[structure.entries.T].reshape(-1, *grid))
-
-
-def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """The channel that carries most of the energy; a flat vector is itself."""
-    if vector.ndim == 1:
-        return vector
-    energy = np.square(vector).reshape(len(vector), -1).sum(axis=1)
-    return vector[int(energy.argmax())]
 
 
 def dft_energy(image: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
