@@ -32,7 +32,7 @@ SHAPES = {
     "adaptive:64": ["1x8x8", "1x16x16", "1x32x32", "1x64x64", "3x64x64", "3x128x128", "3x256x256"],
     "adaptive:512": ["1x32x32", "1x64x64", "3x64x64", "3x128x128", "3x256x256"],
 }
-FITTED = 3  # points behind a slope: the largest
+FITTED, FEWEST = 3, 2  # points behind a slope: the largest
 
 
 def measured(subspace: str, shape: str) -> dict[str, Any]:
@@ -74,8 +74,11 @@ def slopes(points: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     found = {}
     for subspace in SHAPES:
         own = [p for p in points if p["subspace"] == subspace]
-        last = sorted(own, key=lambda p: p["dimensions"])[-FITTED:]
-        if len(last) < FITTED:
+        own.sort(key=lambda p: p["dimensions"])
+        # Further channels make dimensions and no rows: only shapes of as many are compared.
+        last = [p for p in own if p["shape"].split("x")[0] == own[-1]["shape"].split("x")[0]]
+        last = last[-FITTED:]
+        if len(last) < FEWEST:
             continue
         x = np.log([p["dimensions"] for p in last])
         costs = {
@@ -124,7 +127,7 @@ def write_table(content: dict[str, Any]) -> None:
         )
         where = f"`{p['subspace']}` | {p['shape']} | {p['dimensions']:,}"
         lines.append(f"| {where} | {numbers} | {p['inside']:.1%} |")
-    lines += ["", "Exponents of the dimensions in the cost, over the three largest shapes of each:"]
+    lines += ["", "Exponents of the dimensions in the cost, over the largest shapes of each:"]
     lines += ["", "| subspace | seconds | gigabytes |", "| --- | --- | --- |"]
     for name, slope in content["slopes"].items():
         lines.append(f"| `{name}` | {slope['seconds']:.2f} | {slope['gigabytes']:.2f} |")
