@@ -91,7 +91,7 @@ def compare(family: ScoreFamily, probe, networks: int = 960, **options) -> Geome
     return fast
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", TINY)
 def test_diffusers_classes_agree_with_naive(name):
     found = compare(diffusers(name), Gaussian(1.0), networks=360)
     expected = "convolution" if name.startswith("UNet") else "tokens"
