@@ -92,7 +92,9 @@ class DrawnEnsemble:
         cache = self._local.members
         if dtype not in cache:
             module = cast(copy.deepcopy(self.template), dtype)
-            idle = _without_idle_factors(module, self.constants)
+            # The tangent kernel has the derivatives by these factors and shifts.
+            differentiated = self.template.differentiates
+            idle = set() if differentiated else _without_idle_factors(module, self.constants)
             constants = {
                 n: torch.full(self.shapes[n], d.value, dtype=dtype, device=self.device)
                 for n, d in self.constants.items()
