@@ -128,7 +128,10 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nets.py:pooled", "--shape", "1x8x8"], '"pooled_projections": x.new_zeros(len(x), WIDTH)'),
+        (
+            ["nets.py:pooled", "--shape", "1x8x8"],
+            '"pooled_projections": x.new_zeros(len(x), WIDTH)',
+        ),
         (["nets.py:score", "--shape", "1x8x8"], "finite from `pow` on"),
         (
             ["iddpm-cifar10", "--shape", "3x256x256", "--networks", "12", "--subspace", "full"],

@@ -13,7 +13,6 @@ from sads.errors import NetworkError
 from sads.geometry import Gaussian, Geometry, Point, Zero, estimate_geometry
 from sads.inspection.foreign import RANDOM_LAYERS
 from sads.networks import DiT, ScoreFamily, UNet
-from sads.networks.adapters.diffusers import CLASSES
 from tests.networks.zoo import ADM, AdaLNZero, Conv, Flat, Gained, Labelled, Preconditioned, Sampled
 
 from .families import SHORT
