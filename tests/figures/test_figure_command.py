@@ -155,7 +155,7 @@ def test_a_larger_scale_is_not_replaced(sads, tmp_path):  # noqa: F811
     path.write_text(json.dumps({"protocol": {"scale": "laptop"}}))
     code, _, err = sads("figure", "4", "--scale", "smoke", "--out", str(tmp_path))
     assert code == 2
-    assert "figure-04.json is of laptop scale, larger than smoke: choose another --out" in err
+    assert "figure-04.json is of laptop scale, larger than smoke: choose another directory" in err
     assert list(tmp_path.iterdir()) == [path]
 
 
