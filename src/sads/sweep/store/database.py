@@ -34,11 +34,12 @@ from .rows import (
     verified,
 )
 
-VERSION = 3
+VERSION = 4
 # Columns that a version has and the one before it had not.
 _ADDED = {
     2: {SEAL: "TEXT"},
     3: dict.fromkeys([*RiskNumbers.model_fields, "risk_seconds"], "REAL") | {"moments": "TEXT"},
+    4: {"leakage": "REAL"},
 }
 _SCHEMA = f"""
 CREATE TABLE sweep (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
