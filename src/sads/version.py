@@ -13,9 +13,7 @@ _ASIDE = (
     "figures",
     "presentation",
     "report",
-    "pytest_plugin.py",
     "shown.py",
-    "overview",
     "sweep",
     "watch.py",
 )

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sads.data import Dataset
-from sads.presentation.mosaics import mosaic
-from sads.presentation.plots.contact_sheet import draw_contact_sheet
+from sads.presentation.plots.contact_sheet import draw_contact_sheet, mosaic
 
 
 def drawn(samples: np.ndarray) -> np.ndarray:

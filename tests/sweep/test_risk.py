@@ -165,7 +165,8 @@ def test_stores_without_risk_are_read_and_brought_up_to_date(tmp_path, version):
     assert read_rows(tmp_path / "sweep") == before
     assert {row["risk"] for row in before[1]} == {None}
     assert {len(row["moments"]) for row in before[1]} == {0}
-    assert VERSION == 3
+    assert {row["leakage"] for row in before[1]} == {None}
+    assert VERSION == 4
 
 
 def test_identities_know_moments_only_where_there_are_some():

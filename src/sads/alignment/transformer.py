@@ -27,7 +27,7 @@ class RotationTransformer(_Transformer):
 
     Args:
         geometry: of the network that will learn the rotated data.
-        kind: `min`, `max`, `random`, `identity` or `whiten`.
+        kind: `min`, `max`, `random` or `identity`.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation.
 

@@ -20,7 +20,6 @@ COMMANDS = [
     "data",
     "align",
     "rotate",
-    "summary",
     "doctor",
     "rank",
     "train",

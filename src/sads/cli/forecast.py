@@ -2,9 +2,11 @@
 
 import json as jsonlib
 from pathlib import Path
+from typing import Annotated, Literal
 
-from ..choices import ForecastMethod, Optimiser
-from .options import Flag, Seed
+from cyclopts import Parameter
+
+from .options import Seed
 
 
 def forecast(
@@ -13,7 +15,7 @@ def forecast(
     data: str,
     shape: str | None = None,
     directions: str | None = None,
-    optimiser: Optimiser = "adam",
+    optimiser: Literal["adam", "adamw", "sgd"] = "adam",
     learning_rate: float = 1e-3,
     batch_size: int = 64,
     weight_decay: float = 0.0,
@@ -21,14 +23,14 @@ def forecast(
     steps: int = 300,
     timestep_law: str = "uniform",
     loss_weights: str = "uniform",
-    method: ForecastMethod = "auto",
+    method: Literal["auto", "one step", "tangent flow", "pilot"] = "auto",
     networks: int | None = None,
     tolerance: float = 0.1,
     seed: Seed = 0,
     out: Path | None = None,
     png: Path | None = None,
-    force: Flag = False,
-    json: Flag = False,
+    force: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Forecast what training learns early, what late and what stays noisy, direction by direction.
 

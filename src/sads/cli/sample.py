@@ -5,7 +5,6 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 from .options import Flag, Seed
 
@@ -15,9 +14,8 @@ def sample(
     *,
     count: int,
     out: Path,
-    steps: int | None = None,
-    solver: Literal["ddpm", "ddim", "euler", "heun"] | None = None,
-    eta: float | None = None,
+    steps: int = 1000,
+    eta: float = 1.0,
     seed: Seed = 0,
     chunk: int = 64,
     compile: Flag = False,  # noqa: A002 - torch's name
@@ -33,10 +31,8 @@ def sample(
         directory: where `sads train` saved it.
         count: how many samples.
         out: the file to write; it appears when it is whole.
-        steps: noise levels visited; all of them, at most 1000, unless given.
-        solver: `ddpm`, ancestral sampling; `ddim`; `euler` or `heun`, which follow the equation of
-            the flow. By default `ddpm` where the path preserves variance, else `euler`.
-        eta: of DDIM's formula in place of a solver: 1 for ancestral sampling, 0 for DDIM.
+        steps: timesteps visited; 1000 is ancestral sampling in full.
+        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
         seed: of all noise.
         chunk: samples computed at once; it does not change them.
         compile: use torch.compile, after a warm-up.
@@ -70,7 +66,6 @@ def sample(
             device=device,
             steps=steps,
             eta=eta,
-            solver=solver,
             seed=seed,
             chunk=chunk,
             on_step=report,

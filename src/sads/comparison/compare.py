@@ -28,6 +28,7 @@ from jaxtyping import Float
 from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
+from ..path import Schedule
 from ..statistics.sign_flips import judged, linear, quadratic, u_statistic
 from .log_ratios import LogRatios, flipped, interval
 from .values import BandDifference, Comparison
@@ -293,6 +294,6 @@ def _effective_networks(geometry: Geometry) -> float:
     plan = geometry.plan
     if geometry.exact or plan.estimator != "naive":
         return math.inf
-    schedule = plan.path
+    schedule = Schedule(plan.schedule, plan.steps)
     weights = schedule.weights(plan.weighting)[slice(*plan.timesteps)]
     return geometry.networks * float(weights.mean() ** 2 / (weights**2).mean())

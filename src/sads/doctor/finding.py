@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal
 
-from ..choices import Severity
-
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True)
@@ -19,8 +18,6 @@ class Finding:
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
-        usual: whether most healthy networks have it, so that it tells little about this one; see
-            how often in `docs/doctor.md`.
 
     >>> import sads
     >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
@@ -33,7 +30,6 @@ class Finding:
     evidence: str
     meaning: str
     suggestion: str
-    usual: bool = False
 
 
 class NotChecked(Exception):  # noqa: N818 - a reason, not an error

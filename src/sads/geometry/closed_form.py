@@ -15,14 +15,14 @@ from jaxtyping import Float
 from ..networks import DiT, Linear
 from ..networks.base import ScoreNetwork
 from ..networks.transformer import sincos_positions
-from ..path import DiffusionPath
+from ..path import Schedule
 from ..probes import Probe, Zero
 
 
 def closed_form_factor(
     network: ScoreNetwork,
     probe: Probe,
-    schedule: DiffusionPath,
+    schedule: Schedule,
     probabilities: Float[np.ndarray, " T"],
     weights: Float[np.ndarray, " T"],
 ) -> Float[np.ndarray, "n n"] | None:
@@ -31,7 +31,7 @@ def closed_form_factor(
     Args:
         network: a member of the family.
         probe: where the networks are looked at.
-        schedule: the path from data to noise.
+        schedule: the noise schedule.
         probabilities: of each timestep.
         weights: of the outer product at each timestep.
     """

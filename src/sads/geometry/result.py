@@ -16,15 +16,12 @@ from jaxtyping import Float, Int
 from ..devices import memory_errors_explained
 from ..directions import Spectrum, Structure, exact_spectrum, sampled_spectrum
 from ..directions.folds import EVERY_OTHER
-from ..directions.structure import Compressed
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
-from ..inspection.compression import Compressed as CompressedReadOut
-from ..inspection.subspaces import Adaptive, LowFrequencies
 from ..shown import Shown
 from ..storage.files import writing
-from .artefact import read_state, write_basis, write_state
+from .artefact import read_state, write_state
 from .plan import Plan
 from .spectra import KEPT_FROM, read_spectrum, write_spectrum
 from .state import State
@@ -121,57 +118,15 @@ class Geometry(Shown):
 
     @property
     def trace(self) -> float:
-        """The trace of G, of the whole space also where the factor is that of a subspace."""
-        if not self.compressed:
-            return float(np.trace(self.factor)) * self.structure.copies
-        return self._traces(np.arange(len(self.state.counts)))[1]
-
-    def fold_trace(self, fold: int) -> float:
-        """Tr G of the whole space from one of the folds."""
-        return self._traces(np.array([fold]))[1]
-
-    @property
-    def compressed(self) -> bool:
-        """Whether the factor is that of a subspace."""
-        return isinstance(self.structure, Compressed)
-
-    @property
-    def subspace(self) -> LowFrequencies | Adaptive | None:
-        """The subspace it is estimated in, to estimate another one in it; None for the whole."""
-        readout = self.plan.readout
-        if not isinstance(readout, CompressedReadOut):
-            return None
-        own = readout.subspace
-        return own.of_another() if isinstance(own, Adaptive) else own
-
-    @cached_property
-    def inside(self) -> tuple[float, float]:
-        """The share of tr G that lies in the subspace, and its standard error; 1 of the whole."""
-        if not self.compressed:
-            return 1.0, 0.0
-        kept, whole = self._traces(np.arange(len(self.state.counts)))
-        each = np.array([self._traces(np.array([k])) for k in range(len(self.state.counts))])
-        # Delta method for the ratio of two means over networks.
-        weights, share = self.state.counts / self.state.counts.sum(), kept / whole
-        residuals = weights * (each[:, 0] - share * each[:, 1]) / whole
-        folds = len(residuals)
-        return share, float(np.sqrt(np.square(residuals).sum() * folds / (folds - 1)))
-
-    def _traces(self, which: Int[np.ndarray, " k"]) -> tuple[float, float]:
-        """The trace of G inside the subspace and in all, from some of the folds."""
-        readout, moment = self.plan.readout, self.state.mean(which)
-        scale = self.plan.scale * self.structure.copies
-        return scale * float(np.trace(readout.factor(moment))), scale * readout.trace(moment)
+        """Tr G."""
+        return float(np.trace(self.factor)) * self.structure.copies
 
     def matvec(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch D"]:
-        """G v, for one or many flattened vectors, without forming G.
-
-        In a subspace with the projection P on it, this is P G P v.
-        """
+        """G v, for one or many flattened vectors, without forming G."""
         return self.structure.apply(self.factor, np.asarray(vectors, dtype=float))
 
     def matrix(self) -> Float[np.ndarray, "D D"]:
-        """The whole of G; in a subspace with the projection P on it, P G P."""
+        """The whole of G."""
         return self.structure.expand(self.factor)
 
     @cached_property
@@ -196,7 +151,6 @@ class Geometry(Shown):
     def save(self, directory: str | Path) -> None:
         """Write `geometry.safetensors` into a directory, atomically."""
         with writing(Path(directory)):
-            write_basis(Path(directory), self.plan)
             write_state(Path(directory), self.plan, self.state)
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ class State:
     @classmethod
     def empty(cls, readout: ReadOut) -> "State":
         readout.require_memory()
-        packed = packed_size(readout.accumulated)
+        packed = packed_size(readout.structure.rows)
         return cls(np.zeros((FOLDS, packed)), np.zeros(FOLDS, dtype=np.int64))
 
     @classmethod

@@ -118,6 +118,8 @@ def find_last_layer(
     """
     first, one, step = networks[0], x[:1], t[:1]
     index, call = _last_with_effect(first, one, step)
+    if call.function is not LINEAR and len(call.h) != 1:
+        raise NoLastLayer("the last convolution mixes samples and channels")
     weight, bias = (
         frozenset(_made_of(first, call, part, (one, step, index)) - set(constants))
         for part in ("weight", "bias")

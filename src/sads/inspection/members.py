@@ -29,7 +29,7 @@ class Members:
 
     @property
     def small(self) -> bool:
-        """Whether it is cheap to build, evaluate and draw many networks at once."""
+        """Whether many networks are built, evaluated and drawn at once without much ado."""
         return self.size <= LARGEST_SMALL
 
     @property
@@ -51,7 +51,7 @@ def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) 
             return False
         if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:
             return False
-        # A sample variance has a deviation of sqrt(2/n) at most; seven times that is no chance.
+        # A sample variance spreads by sqrt(2/n) at most; 7 of that are not seen by chance.
         spread = 7 * math.sqrt(2 / len(values))
         if spread < 1 and abs(float(values.square().mean()) / expected.variance - 1) > spread:
             return False

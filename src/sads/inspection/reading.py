@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..networks import ScoreNetwork
-from .compression import AnyReadOut
 from .readers import Features, Outputs, Reader, Readings
-from .readout import Sampled, readout_of
+from .readout import AnyReadOut, Sampled, readout_of
 from .tail import Tail, plain_tail
 
 
@@ -62,7 +61,7 @@ class Reading:
 
     def moment(
         self, readings: Readings, at: Batch, rng: np.random.Generator
-    ) -> Float[Tensor, "n c"]:
+    ) -> Float[Tensor, "n n"]:
         """The summed moment of a batch; `rng` is for what is drawn beside the networks."""
         return self.readout.moment(times(readings.h, at.root))
 

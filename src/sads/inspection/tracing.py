@@ -93,13 +93,10 @@ def read(
 
 
 def features(call: Call) -> Tensor:
-    """The features h of one sample: (C, *S) for a convolution, (T, width) for a linear map.
-
-    A convolution that takes the frames of a video as if they were samples has (C, frames, *S).
-    """
+    """The features h of one sample: (C, *S) for a convolution, (T, width) for a linear map."""
     if call.function is LINEAR:
         return call.h.reshape(-1, call.h.shape[-1])
-    return call.h[0] if len(call.h) == 1 else call.h.movedim(0, 1)
+    return call.h[0]
 
 
 def in_place_of(values: Tensor) -> Callable[[Tensor], Tensor]:

@@ -20,7 +20,7 @@ indices = "all"
 networks = ["iddpm-16"]
 data = ["digits,size=16"]                 # any data
 geometry = "runs/iddpm-16"
-rotations = ["identity", "min", "max"]    # or "random", "whiten", or a directory
+rotations = ["identity", "min", "max"]    # or "random", or a directory
 ranks = [16]                              # leading data directions that they move
 """
 

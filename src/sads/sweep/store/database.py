@@ -34,11 +34,12 @@ from .rows import (
     verified,
 )
 
-VERSION = 3
+VERSION = 4
 # Columns that a version has and the one before it had not.
 _ADDED = {
     2: {SEAL: "TEXT"},
     3: dict.fromkeys([*RiskNumbers.model_fields, "risk_seconds"], "REAL") | {"moments": "TEXT"},
+    4: {"leakage": "REAL"},
 }
 _SCHEMA = f"""
 CREATE TABLE sweep (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -154,7 +155,7 @@ class Store:
             seal_rows(run, [identity])
 
     def forgive(self) -> int:
-        """Put failed and quarantined trials back, and return how many there were."""
+        """Put failed and quarantined trials back; how many."""
         with self._transaction() as run:
             forgiven = run.execute(
                 "UPDATE trials SET status = ?, error = NULL, attempts = 0 WHERE status IN (?, ?)",

@@ -1,1 +1,0 @@
-"""Paths from data to noise, and predictions on them."""
