@@ -18,7 +18,8 @@ import sads
 from sads.directions import Band, Spectrum
 from sads.geometry import Gaussian
 from sads.presentation.geometry import summary, title
-from sads.presentation.plots.directions import dft_energy, draw_directions, pictured, save_figure
+from sads.presentation.mosaics import pictured
+from sads.presentation.plots.directions import dft_energy, draw_directions, save_figure
 
 WORK, TABLE = Path("runs/architectures"), Path("docs/results/architectures.json")
 TOLERANCE, GAUSSIAN_TOLERANCE = 0.03, 0.05

@@ -90,7 +90,7 @@ from sads.learning.method import Method
 from sads.learning.one_step import OneStep
 from sads.learning.pilot import Followed, follow_training
 from sads.learning.tangent_flow import TangentFlow
-from sads.learning.validity import ALL, kind_of
+from sads.learning.validity import ALL, MINUS_G, kind_of
 from sads.learning.validity import FILE as VALIDITY
 from sads.networks import ScoreFamily
 from sads.randomness import stream, torch_stream
@@ -423,7 +423,7 @@ def flows(shop: Workshop, family: ScoreFamily, data: str, law: Law) -> list[dict
 
 FLOW = TangentFlow.name
 MAKERS = ((forecasts, "drift"), (flows, FLOW))
-EARLY, LATE = ("drift", FLOW, "minus G"), ("G", "noise", "K", "first noise", "noise over drift")
+EARLY, LATE = ("drift", FLOW, MINUS_G), ("G", "noise", "K", "first noise", "noise over drift")
 
 
 def judged_pairs(shop: Workshop) -> list[dict[str, Any]]:
@@ -436,7 +436,7 @@ def judged_pairs(shop: Workshop) -> list[dict[str, Any]]:
     pairs = []
     for key, told in known.items():
         rows = [r for r in trainings if (r["data"], r["network"], r["basis"]) == key]
-        told["minus G"] = -told["G"][0], told["G"][1]
+        told[MINUS_G] = -told["G"][0], told["G"][1]
         told["noise over drift"] = (
             told["noise"][0] / np.maximum(told["drift"][0], 1e-12),
             math.sqrt(max(told["noise"][1] * told["drift"][1], 0)),
@@ -541,7 +541,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 # What the package says of its own forecasts, by the names of its methods.
 SHIPPED = {
-    "early": {"drift": "one step", FLOW: FLOW, "pilot": "pilot"},
+    "early": {"drift": "one step", FLOW: FLOW, "pilot": "pilot", MINUS_G: MINUS_G},
     "late": {"first noise": "one step", "pilot": "pilot", "G": "G"},
 }
 

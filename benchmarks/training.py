@@ -30,7 +30,7 @@ def plain_training(batch: int, steps: int) -> float:
     family = preset_family(NAME)
     network = family.member(0).train()
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
-    abar = torch.from_numpy(family.schedule.abar).float()
+    abar = torch.from_numpy(family.schedule.signal_power).float()
     data = torch.randn(10_000, *family.shape)
 
     def step() -> None:

@@ -6,8 +6,14 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from sads import probes
 from sads.doctor import findings
+from sads.errors import InputError
 from sads.presentation.registry import RENDERERS
+from sads.specs import ProbeSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -17,6 +23,24 @@ def test_every_place_exists():
     places = re.findall(r"`(src/[^`]*)`", text)
     assert len(places) >= 8
     assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+def test_a_probe_is_added_in_one_place(monkeypatch, tmp_path):
+    class Shifted(probes.Point):
+        kind = "shifted"
+        spelling = "shifted:FILE.npy"
+
+    np.save(tmp_path / "x.npy", np.ones((1, 2, 2)))
+    text = f"shifted:{tmp_path / 'x.npy'}"
+    with pytest.raises(InputError, match="unknown probe"):
+        ProbeSpec.parse(text).probe((1, 2, 2))
+    monkeypatch.setitem(probes.PROBES, Shifted.kind, Shifted)
+    spec = ProbeSpec.parse(text)
+    assert isinstance(spec.probe((1, 2, 2)), Shifted)
+    assert [path.name for path in spec.paths()] == ["x.npy"]
+    assert spec.placeholder == "shifted:FILE.npy"
+    with pytest.raises(InputError, match=r"expected one of zero, .*, shifted:FILE\.npy"):
+        ProbeSpec.parse("unheard-of").probe((1, 2, 2))
 
 
 def test_every_check_is_in_the_list_of_findings():

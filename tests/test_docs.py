@@ -27,6 +27,7 @@ def test_commands_run_as_shown(page, tmp_path, monkeypatch, capsys, request):
     monkeypatch.syspath_prepend(str(tmp_path))
     matplotlib.use("agg")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    request.addfinalizer(lambda: _forget(tmp_path))
     for block in blocks(page):
         if block.mark:
             continue
@@ -41,6 +42,13 @@ def test_commands_run_as_shown(page, tmp_path, monkeypatch, capsys, request):
         elif block.language == "sh":
             for line in block.text.splitlines():
                 _run(shlex.split(line, comments=True), monkeypatch, capsys)
+
+
+def _forget(place):
+    """Modules that a page has imported from its own files."""
+    files = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
+    for name in [name for name, file in files.items() if file.startswith(str(place))]:
+        del sys.modules[name]
 
 
 def _run(words, monkeypatch, capsys):

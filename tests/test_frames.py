@@ -1,5 +1,6 @@
 """Results with rows are tables of pandas, where it is installed."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -73,3 +74,26 @@ def test_a_diagnosis_has_a_row_for_each_finding():
 def test_results_have_a_row_for_each_trial():
     results = sads.Results(Path("sweep"), ({"id": "a", "sw2": 1.0}, {"id": "b", "sw2": 2.0}))
     assert results.to_frame()["sw2"].mean() == 1.5
+
+
+def test_nothing_but_pictures_needs_matplotlib(tmp_path):
+    """In a process of its own, where matplotlib cannot be found."""
+    program = """
+import sys, importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "matplotlib" else found(name, *rest)
+sys.modules["matplotlib"] = None  # an import fails
+import sads
+geometry = sads.estimate_geometry("dit-2", shape="1x4x4")
+geometry.save(sys.argv[1])
+sads.write_report(sads.build_report([sys.argv[1]], data="digits,size=4"), sys.argv[1] + "/r.html")
+try:
+    import sads.presentation.plots
+except sads.InputError as error:
+    print(error)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert run.stdout == "pictures need matplotlib: install it with pip install 'sads[figures]'\n"
+    assert (tmp_path / "r.html").is_file(), run.stderr

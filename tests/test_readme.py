@@ -13,4 +13,5 @@ def test_the_python_example_runs(capsys):
     printed = capsys.readouterr().out
     assert "Geometry(iddpm-16, 1x16x16" in printed
     assert printed.count("known to within 0 levels") == 3
-    assert names["best"].shape == (1, 16, 16)
+    assert "cnn on 1x16x16" in printed
+    assert names["least"].shape == (1, 16, 16)

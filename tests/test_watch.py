@@ -5,6 +5,7 @@ import sqlite3
 from dataclasses import replace
 
 import pytest
+import torch
 
 import sads as package
 from sads.cli import main
@@ -153,3 +154,22 @@ def test_a_folder_shows_all_runs_in_it(sads, tmp_path, monkeypatch):
     code, said, _ = sads("watch", str(tmp_path))
     assert code == 0
     assert "3 of 6" in said
+
+
+def test_a_monitor_says_what_lags(sads, tmp_path):
+    with package.Monitor((2, 4, 4), every=5, out=tmp_path / "monitor") as monitor:
+        for _ in range(20):
+            target = torch.randn(32, 2, 4, 4)
+            prediction = 0.9 * target
+            prediction[:, 0] -= prediction[:, 0].mean(dim=(1, 2), keepdim=True)
+            monitor.update(prediction, target, torch.randint(1000, (32,)))
+        monitor.flush()
+        found = look(tmp_path / "monitor")
+        assert (found.finished, found.running) == (False, True)
+        assert (found.numbers["updates"], found.numbers["lagging"]) == (20, 1)
+    code, said, _ = sads("watch", str(tmp_path / "monitor"), "--json")
+    assert code == 0
+    known = json.loads(said)
+    assert known["finished"] is True
+    assert any("Mean of channel 0 lags" in value for _, value in known["rows"])
+    assert sads("watch", str(tmp_path))[0] == 0  # in a folder

@@ -16,6 +16,7 @@ from .api import rotate as rotate
 from .api import running_estimates as running_estimates
 from .api import sample as sample
 from .api import sample_chunks as sample_chunks
+from .api import summary as summary
 from .api import train as train
 from .comparison import BandDifference as BandDifference
 from .comparison import Comparison as Comparison
@@ -37,10 +38,19 @@ from .errors import SadsError as SadsError
 from .geometry import Geometry as Geometry
 from .geometry import load_geometry as load_geometry
 from .learning import Forecast as Forecast
+from .learning import Monitor as Monitor
 from .learning import Risk as Risk
+from .learning import TrainingRecord as TrainingRecord
 from .learning import load_forecast as load_forecast
+from .learning import load_record as load_record
 from .networks import ScoreFamily as ScoreFamily
+from .networks.adapters import Calling as Calling
+from .overview import Summary as Summary
+from .path import EDM as EDM
+from .path import DiffusionPath as DiffusionPath
+from .path import RectifiedFlow as RectifiedFlow
 from .path import Schedule as Schedule
+from .path import VarianceExploding as VarianceExploding
 from .probes import Forward as Forward
 from .probes import Gaussian as Gaussian
 from .probes import Point as Point

@@ -62,3 +62,15 @@ class ArtefactError(SadsError):
     Traceback (most recent call last):
     sads.errors.ArtefactError: no geometry in nowhere...
     """
+
+
+def needs_figures() -> None:
+    """Refuse to draw where matplotlib is not installed.
+
+    Raises:
+        InputError: then.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise InputError("pictures need matplotlib: install it with pip install 'sads[figures]'")

@@ -1,6 +1,7 @@
 """Probes: where the networks are looked at, the distribution P of definition 2.
 
-A probe draws one input x for each network, given its timestep.
+A probe draws one input x for each network, given its timestep. A new one is a class of this module
+that is named in `PROBES` at its end; it says itself how it is spelled in the grammar.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from .errors import InputError
-from .path import Schedule
+from .path import DiffusionPath
 
 Shape = tuple[int, ...]
 Rng = np.random.Generator
@@ -29,10 +30,16 @@ class Probe(ABC):
     """A distribution of inputs.
 
     Attributes:
+        kind: its name in the grammar.
+        spelling: the whole of it there, with what stands behind the colon.
+        takes: what it is made from there: `nothing`, `a number`, `a point` or `data`.
         shift_free: whether it looks the same after any permutation of positions, so that it keeps
             every symmetry of the architecture.
     """
 
+    kind: ClassVar[str]
+    spelling: ClassVar[str]
+    takes: ClassVar[str]
     shift_free: ClassVar[bool] = False
 
     @abstractmethod
@@ -40,16 +47,16 @@ class Probe(ABC):
         """Its name in the grammar; equal names mean equal distributions."""
 
     @abstractmethod
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         """One input of a shape for each of the timesteps t."""
 
     @abstractmethod
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         """E|x|^2 at each timestep, for samples of `size` entries."""
 
     @property
     def isotropic_variance(self) -> float | None:
-        """V where E[x x^T] = v I at every timestep, and v > 0; None elsewhere."""
+        """The variance v where E[x x^T] = v I at every timestep, and v > 0; None elsewhere."""
         return None
 
 
@@ -62,15 +69,18 @@ class Zero(Probe):
     'zero'
     """
 
+    kind = "zero"
+    spelling = "zero"
+    takes = "nothing"
     shift_free = True
 
     def describe(self) -> str:
-        return "zero"
+        return self.kind
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         return torch.zeros(len(t), *shape)
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         return np.zeros(schedule.steps)
 
 
@@ -84,8 +94,11 @@ class Gaussian(Probe):
     'gaussian:1'
     """
 
-    std: float = 1.0
+    kind = "gaussian"
+    spelling = "gaussian:STD"
+    takes = "a number"
     shift_free = True
+    std: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 < self.std <= LARGEST_STD:
@@ -95,13 +108,13 @@ class Gaussian(Probe):
             )
 
     def describe(self) -> str:
-        return f"gaussian:{self.std:g}"
+        return f"{self.kind}:{self.std:g}"
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         noise = rng.standard_normal((len(t), *shape), dtype=np.float32)
         return torch.from_numpy(noise * np.float32(self.std))
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         return np.full(schedule.steps, size * self.std**2)
 
     @property
@@ -119,6 +132,9 @@ class Point(Probe):
     'point:0529cc4686c8de8f'
     """
 
+    kind = "point"
+    spelling = "point:FILE.npy"
+    takes = "a point"
     x: Float[np.ndarray, "..."]
 
     def __post_init__(self) -> None:
@@ -126,22 +142,22 @@ class Point(Probe):
             raise InputError("a point probe needs finite values, got NaN or infinity")
 
     def describe(self) -> str:
-        return f"point:{_digest(self.x)}"
+        return f"{self.kind}:{_digest(self.x)}"
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         if self.x.shape != shape:
             raise InputError(
                 f"the probe's point has shape {self.x.shape}, the network takes {shape}"
             )
         return torch.from_numpy(self.x.astype(np.float32)).expand(len(t), *shape)
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         return np.full(schedule.steps, float(np.sum(np.square(self.x, dtype=float))))
 
 
 @dataclass(frozen=True, eq=False)
 class Forward(Probe):
-    """The forward process of some images: x_t = sqrt(abar_t) x + sqrt(1 - abar_t) eps.
+    """The forward process of some images: x_t = a_t x + b_t eps on the path of the family.
 
     Args:
         images: shape (M, *shape); each network gets one of them at random.
@@ -152,6 +168,9 @@ class Forward(Probe):
     'forward:f9ab1546a317ee35'
     """
 
+    kind = "forward"
+    spelling = "forward:DATA"
+    takes = "data"
     images: Float[np.ndarray, "M ..."]
 
     def __post_init__(self) -> None:
@@ -159,23 +178,28 @@ class Forward(Probe):
             raise InputError("a forward probe needs at least one image with finite values")
 
     def describe(self) -> str:
-        return f"forward:{_digest(self.images)}"
+        return f"{self.kind}:{_digest(self.images)}"
 
-    def draw(self, t: Steps, shape: Shape, schedule: Schedule, rng: Rng) -> Inputs:
+    def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
         if self.images.shape[1:] != shape:
             got = self.images.shape[1:]
             raise InputError(f"the probe's images have shape {got}, the network takes {shape}")
         clean = self.images[rng.integers(len(self.images), size=len(t))]
-        abar = schedule.abar[t].reshape(-1, *(1,) * len(shape))
+        each = (-1, *(1,) * len(shape))
+        a, b = schedule.signal[t].reshape(each), schedule.noise[t].reshape(each)
         noise = rng.standard_normal(clean.shape)
-        return torch.from_numpy((np.sqrt(abar) * clean + np.sqrt(1 - abar) * noise).astype("f4"))
+        return torch.from_numpy((a * clean + b * noise).astype("f4"))
 
-    def energy(self, size: int, schedule: Schedule) -> Table:
+    def energy(self, size: int, schedule: DiffusionPath) -> Table:
         clean = float(np.sum(np.square(self.images, dtype=float))) / len(self.images)
-        return schedule.abar * clean + (1 - schedule.abar) * size
+        return schedule.signal_power * clean + schedule.noise_power * size
 
 
 def _digest(array: np.ndarray) -> str:
     """A short name for the content of an array."""
     plain = np.ascontiguousarray(array, dtype=np.float32)
     return hashlib.sha256(repr(plain.shape).encode() + plain.tobytes()).hexdigest()[:16]
+
+
+#: Every probe of this package, by its name in the grammar.
+PROBES: dict[str, type[Probe]] = {probe.kind: probe for probe in (Zero, Gaussian, Point, Forward)}

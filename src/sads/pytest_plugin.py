@@ -15,9 +15,11 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
+
+from .choices import Severity
 
 if TYPE_CHECKING:
     from .comparison import Comparison
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from .networks import ScoreFamily
     from .specs.sources import Data, Network, Shape
 
-Severity = Literal["error", "warning", "note"]
 UPDATE = "--sads-update"
 NETWORKS = 256  # of a golden geometry
 

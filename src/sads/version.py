@@ -13,7 +13,9 @@ _ASIDE = (
     "figures",
     "presentation",
     "report",
+    "pytest_plugin.py",
     "shown.py",
+    "overview",
     "sweep",
     "watch.py",
 )

@@ -1,4 +1,4 @@
-"""How a geometry, a training or a sweep stands, read from its directory without touching it."""
+"""How a geometry, a training, its monitor or a sweep stands, read without touching anything."""
 
 import time
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .diffusion import Header
 
 GEOMETRY, TRAINING = "geometry.safetensors", "training.safetensors"
+MONITOR = "monitor.safetensors"
 DEPTH = 4  # levels of folders that are looked through for runs
 LARGEST = 1024  # rows of a factor whose error is computed at every look
 SHOWN, LATEST = 6, 3  # trials that are named
@@ -34,7 +35,8 @@ class Standing:
         finished: whether there is nothing left to do.
         running: whether a process is writing to it; None where that cannot be told.
         numbers: of a geometry `networks`, `whitened_error`; of a training `step`, `of`, `loss`,
-            `steps_a_second`, `seconds_left`; of a sweep `done`, `of`, `failed`, `seconds_left`.
+            `steps_a_second`, `seconds_left`; of a monitor `updates`, `learned`, `lagging`; of a
+            sweep `done`, `of`, `failed`, `seconds_left`.
         runs: of a folder, the runs in it.
     """
 
@@ -47,7 +49,7 @@ class Standing:
 
 
 def look(directory: str | Path) -> Standing:
-    """Tell how far the geometry, training or sweep in a directory is, or all those in a folder.
+    """Tell how far what runs in a directory is, or all that runs in a folder.
 
     Raises:
         ArtefactError: if there is none.
@@ -62,7 +64,12 @@ def look(directory: str | Path) -> Standing:
 
 def _runs(place: Path) -> list[Standing]:
     """What runs, or has run, in a directory itself; a training may share it with a geometry."""
-    readers = (GEOMETRY, _geometry), (TRAINING, _training), (Layout(place).database.name, _sweep)
+    readers = (
+        (GEOMETRY, _geometry),
+        (TRAINING, _training),
+        (MONITOR, _monitor),
+        (Layout(place).database.name, _sweep),
+    )
     runs = [read(place) for name, read in readers if (place / name).is_file()]
     if not runs and held(place / ".lock"):
         return [Standing(str(place), (("state", "nothing stored yet"),), False, True)]
@@ -86,7 +93,7 @@ def _below(place: Path, depth: int) -> list[Path]:
     directories: list[Path] = []
     for child in children:
         directories.append(child)
-        names = (GEOMETRY, TRAINING, Layout(child).database.name)
+        names = (GEOMETRY, TRAINING, MONITOR, Layout(child).database.name)
         if depth > 1 and not any((child / name).is_file() for name in names):
             directories += _below(child, depth - 1)
     return directories
@@ -96,7 +103,7 @@ def _folder(place: Path, runs: list[Standing]) -> Standing:
     if not runs:
         raise ArtefactError(
             f"neither a geometry nor a training nor a sweep in {place}: expected {GEOMETRY}, "
-            f"{TRAINING} or {Layout(place).database.name} there or in a folder below"
+            f"{TRAINING}, {MONITOR} or {Layout(place).database.name} there or in a folder below"
         )
     rows = tuple((run.title, _brief(run)) for run in runs)
     alive = [run.running for run in runs]
@@ -109,7 +116,7 @@ def _folder(place: Path, runs: list[Standing]) -> Standing:
 def _brief(run: Standing) -> str:
     """A run in one line: its state and how far it is."""
     known = dict(run.rows)
-    names = ("state", "networks", "steps", "done", "time left")
+    names = ("state", "networks", "steps", "updates", "done", "time left")
     return ", ".join(
         known[name] if name in ("state", "time left") else f"{name} {known[name]}"
         for name in names
@@ -187,6 +194,27 @@ def _training(place: Path) -> Standing:
     numbers |= {"steps_a_second": pace, "seconds_left": left}
     title = f"training of {header.network} in {place}"
     return Standing(title, tuple(rows), finished, running, numbers)
+
+
+def _monitor(place: Path) -> Standing:
+    from .learning import load_record  # torch takes seconds to load
+    from .presentation.training_record import record_sentences
+
+    record, running = load_record(place), held(place / ".lock")
+    state = "running" if running else "stopped" if running is False else "cannot be told here"
+    rows = [("state", state), ("updates", f"{record.updates:,}")]
+    rows += [
+        ("seen" if number == 0 else "", s) for number, s in enumerate(record_sentences(record))
+    ]
+    rows.append(("last stored", _ago(time.time() - (place / MONITOR).stat().st_mtime)))
+    scalars, lags = record.scalars(), record.lagging()
+    learned = [value for name, value in scalars.items() if name.startswith("learned/")]
+    numbers = {"updates": float(record.updates), "lagging": float(len(lags))}
+    usual = sorted(learned)[len(learned) // 2] if learned else None
+    # A monitor does not know when its training ends: it is finished when nobody writes to it.
+    return Standing(
+        f"monitor in {place}", tuple(rows), running is False, running, numbers | {"learned": usual}
+    )
 
 
 def _sweep(place: Path) -> Standing:

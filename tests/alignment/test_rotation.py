@@ -16,6 +16,7 @@ from sads.alignment import RotationTransformer, align, make_rotation
 from sads.alignment.orthogonal import least_move, random_orthogonal, settle
 from sads.alignment.rotation import FILE
 from sads.errors import ArtefactError, InputError
+from sads.presentation.alignment import rotation_sentences
 from tests.alignment.geometries import geometry_with, random_psd
 
 SEEDS = st.integers(0, 2**31)
@@ -164,6 +165,36 @@ def test_random_rotation_follows_its_seed():
     assert torch.equal(first.matrix, same.matrix)
     assert not torch.allclose(first.matrix, other.matrix)
     assert first.alpha is None
+
+
+@given(size=st.integers(2, 9), seed=SEEDS)
+def test_whitened_data_has_no_preferred_direction_and_returns(size, seed):
+    geometry, x = geometry_with(random_psd(size, seed), (size,)), data_for(size, seed)
+    whitening = make_rotation("whiten", geometry=geometry, data=x)
+    values, vectors = np.linalg.eigh(x.T @ x / len(x))
+    kept = np.maximum(values, 1e-3 * values.mean())
+    z = whitening(torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(
+        z.T @ z / len(z), vectors @ np.diag(values / kept) @ vectors.T, atol=2e-4
+    )
+    np.testing.assert_allclose(whitening.matrix, whitening.matrix.T, atol=1e-5 / kept.min() ** 0.5)
+    np.testing.assert_allclose(whitening.inverse(torch.from_numpy(z)), x, atol=1e-3)
+    assert rotation_sentences(whitening)[0].startswith("Map whiten of all data directions: alpha")
+    if values.min() > 1.001e-3 * values.mean():
+        assert whitening.alpha == pytest.approx(np.trace(geometry.matrix()), rel=1e-6)
+
+
+def test_a_whitening_is_stored_with_its_inverse_and_predicts_no_noise(tmp_path):
+    x = data_for(16, 3).reshape(-1, 1, 4, 4).astype(np.float32)
+    trained = sads.train(
+        "mlp", x, shape="1x4x4", iterations=1, batch_size=8, rotation="whiten", out=tmp_path
+    )
+    loaded = sads.load_rotation(tmp_path)
+    assert torch.equal(loaded.matrix, trained.rotation.matrix)
+    assert torch.equal(loaded.back, trained.rotation.back)
+    assert loaded.error < 1e-4
+    with pytest.raises(InputError, match="whitened"):
+        trained.predict(torch.zeros(1, 1, 4, 4), torch.tensor([5]))
 
 
 def test_bad_requests_are_refused_in_words():

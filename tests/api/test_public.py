@@ -1,7 +1,9 @@
 """The public surface: few names, quick to import, usable as the README says."""
 
+import ast
 import doctest
 import inspect
+import re
 import resource
 import subprocess
 import sys
@@ -80,6 +82,20 @@ def _seconds(code: str) -> float:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_errors_of_the_library_name_no_options_of_the_command_line():
+    """Whole commands may be named (`sads geometry NETWORK --out DIR`), single options may not."""
+    source = ROOT / "src" / "sads"
+    for path in sorted(source.rglob("*.py")):
+        if path.is_relative_to(source / "cli") or path.name == "pytest_plugin.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Raise):
+                continue
+            parts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+            said = " ".join(part for part in parts if isinstance(part, str))
+            assert "sads " in said or not re.search(r"(?<!\S)--[a-z]", said), (path.name, said)
 
 
 def test_nothing_is_said_unless_somebody_listens(capfd, caplog):

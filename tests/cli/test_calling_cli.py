@@ -112,7 +112,7 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
     assert (code, err) == (0, "")
     first = out.splitlines()[0]
     assert "looks like a flow-matching network (`velocity`)" in first
-    assert "`t` is annotated as float" in first
+    assert "write `prediction=flow` behind its name" in first
     for said in ("integrated exactly", "Features in float32", "64 x 64 entries", "GiB", "Nothing"):
         assert said in out
     assert not (nets / "run").exists()
@@ -128,9 +128,15 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nets.py:pooled", "--shape", "1x8x8"], "pooled_projections=x.new_zeros(len(x), WIDTH)"),
+        (
+            ["nets.py:pooled", "--shape", "1x8x8"],
+            '"pooled_projections": x.new_zeros(len(x), WIDTH)',
+        ),
         (["nets.py:score", "--shape", "1x8x8"], "finite from `pow` on"),
-        (["iddpm-cifar10", "--shape", "3x256x256", "--networks", "12"], "1,200.0 GiB"),
+        (
+            ["iddpm-cifar10", "--shape", "3x256x256", "--networks", "12", "--subspace", "full"],
+            "1,200.0 GiB",
+        ),
         (["nets.py:make", "--shape", "1x40000x40000"], "GiB are there"),
         (["mlp", "--shape", "1x40000x40000"], "GiB are there"),
         (["dit-2", "--shape", "1x40000x40000"], "GiB are there"),

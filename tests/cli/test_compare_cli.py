@@ -1,6 +1,7 @@
 """`sads compare` on real networks: its verdicts, exit codes and JSON."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -115,3 +116,14 @@ def test_naive_estimates_of_few_effective_networks_are_said_to_be(
     _, out, _ = sads("compare", integrated, naive)
     assert ("4 effective networks of 600" in out) == warned
     assert ("found too often" in out) == warned
+
+
+def test_continuous_integration_gets_a_file(sads, tmp_path):
+    for name, network in (("a", "cnn,width=8"), ("b", "dit-2")):
+        package.estimate_geometry(network, shape="1x4x4", networks=48, out=tmp_path / name)
+    path = tmp_path / "compare.xml"
+    for other, code in (("a", 0), ("b", 1)):
+        options = ("--junit", str(path))
+        assert sads("compare", str(tmp_path / "a"), str(tmp_path / other), *options)[0] == code
+        (case,) = ElementTree.parse(path).getroot()
+        assert (case.find("failure") is not None) is bool(code)

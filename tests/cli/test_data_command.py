@@ -30,6 +30,21 @@ def test_summary_as_json(monkeypatch, capsys):
     assert found["second_moment_trace"] == pytest.approx(16, rel=0.05)
 
 
+def test_channels_of_latents_have_a_mean_and_a_spread_each(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    latents = rng.standard_normal((50, 3, 4, 4)) * np.array([1, 2, 5])[:, None, None] + 7
+    np.save(tmp_path / "latents.npy", latents.astype(np.float32))
+    place = f"npy:{tmp_path / 'latents.npy'}"
+    code, out, _ = run(monkeypatch, capsys, place, "--json")
+    found = json.loads(out)["channels"]
+    assert code == 0
+    for c, channel in enumerate(found):
+        assert channel["mean"] == pytest.approx(latents[:, c].mean(), rel=1e-5)
+        assert channel["standard_deviation"] == pytest.approx(latents[:, c].std(), rel=1e-5)
+    _, out, _ = run(monkeypatch, capsys, place)
+    assert f"By channel: mean {latents[:, 0].mean():.4g}, " in out
+
+
 def test_words_and_contact_sheet(monkeypatch, capsys, tmp_path):
     png = tmp_path / "sheet.png"
     code, out, _ = run(monkeypatch, capsys, "digits,size=16,count=20", "--png", str(png))

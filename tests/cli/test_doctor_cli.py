@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from xml.etree import ElementTree
 
 import pytest
 
@@ -21,7 +22,7 @@ def test_words_and_json(sads):
     )
     assert code == 0
     found = json.loads(out)
-    keys = {"code", "severity", "evidence", "meaning", "suggestion"}
+    keys = {"code", "severity", "evidence", "meaning", "suggestion", "usual"}
     assert all(set(one) == keys for one in found["findings"])
     assert "time-blind" in [one["code"] for one in found["findings"]]
 
@@ -120,3 +121,38 @@ def test_stages_are_shown(sads, monkeypatch):
         "geometry at zero",
         "spectra",
     ]
+
+
+BLIND = ("iddpm-16,channels=8,groups=8,mults=1", "--shape", "1x4x4", "--networks", "48")
+
+
+def test_severities_make_the_exit_code(sads):
+    assert sads("doctor", *BLIND)[0] == 0
+    assert sads("doctor", *BLIND, "--fail-on", "error")[0] == 0
+    code, out, _ = sads("doctor", *BLIND, "--fail-on", "warning")
+    assert code == 1
+    assert "WARNING time-blind" in out
+
+
+def test_continuous_integration_gets_a_file(sads, tmp_path):
+    path = tmp_path / "doctor.xml"
+    for _ in range(2):  # every run makes it again
+        assert sads("doctor", *BLIND, "--junit", str(path))[0] == 0
+    suite = ElementTree.parse(path).getroot()
+    failed = {c.get("name"): c.find("failure") for c in suite if c.find("failure") is not None}
+    assert (suite.tag, int(suite.get("failures"))) == ("testsuite", len(failed))
+    assert "cannot learn to depend on the noise level" in failed["time-blind"].get("message")
+    assert "To do: " in failed["time-blind"].text
+    passed = [case.get("name") for case in suite if case.find("failure") is None]
+    assert passed  # the notes
+    code, _, err = sads("doctor", *BLIND, "--junit", str(tmp_path / "no" / "doctor.xml"))
+    assert code == 2
+    assert "there is no directory" in err
+
+
+def test_a_healthy_network_has_one_test_that_passes(sads, tmp_path):
+    path = tmp_path / "doctor.xml"
+    network = ("mlp,width=16", "--shape", "1x4x4", "--networks", "24")
+    assert sads("doctor", *network, "--junit", str(path), "--fail-on", "note")[0] == 0
+    (case,) = ElementTree.parse(path).getroot()
+    assert (case.get("name"), len(case)) == ("healthy", 0)

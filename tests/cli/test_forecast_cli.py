@@ -1,6 +1,8 @@
 """`sads forecast` as a user meets it."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -68,6 +70,22 @@ def test_large_samples_need_no_large_matrix(sads):
         )  # fmt: skip
         assert code == 0
         assert len(json.loads(said)["directions"]) == 3
+
+
+def test_large_samples_need_little_memory():
+    """A matrix of D x D entries would have 38 billion of them here; activations are what it takes.
+
+    The bound is twice what was measured.
+    """
+    script = (
+        "import resource, sads\n"
+        "sads.forecast('cnn,width=4,depth=1', 'gaussian', shape='3x256x256', directions='means',"
+        " networks=8, batch_size=2, method='one step')\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 1.2 * 2**20  # kilobytes
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,19 @@ def test_networks(refused, network):
     refused("geometry", network, "--networks", "24")
 
 
-SHAPES = ["0", "-1", "", BIG, LONG, "x", "1xx4", "1x1x1x1", f"1x{BIG}", "1x٣x3", "1x100000x100000"]
+SHAPES = [
+    "0",
+    "-1",
+    "",
+    BIG,
+    LONG,
+    "x",
+    "1xx4",
+    "1x1x1x1x1",
+    f"1x{BIG}",
+    "1x٣x3",
+    "1x100000x100000",
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -40,11 +40,23 @@ def test_words_give_order_certainty_and_cost(sads, tmp_path):
     assert again == out
 
 
+def test_trainings_of_ones_own(sads):
+    own = ("--optimiser", "adamw", "--weight-decay", "0.1", "--warm-up", "2", "--batch-size", "8",
+           "--timestep-law", "logit-normal:0,1", "--loss-weights", "min-snr:5")  # fmt: skip
+    command = ("rank", "--data", "digits", "--shape", "1x8x8", "mlp,width=8", "mlp,width=9")
+    found = [sads(*command, *SHORT, *more, "--json") for more in ((), own)]
+    assert [code for code, _, _ in found] == [0, 0]
+    plain, unusual = (json.loads(out)["ranking"][0]["total"] for _, out, _ in found)
+    assert plain != unusual
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--weight-decay", "1"), "adamw"),
+        (("--timestep-law", "beta"), "unknown law of timesteps"),
         (("--seeds", "1"), "at least 2 seeds"),
-        (("--by", "looks"), "constant or total"),
+        (("--by", "looks"), '"constant", "total"'),
         (("--level", "2"), "between 0.5 and 1"),
     ],
 )

@@ -154,6 +154,32 @@ def test_trainings_of_other_shapes_are_not_compared(sads, runs, tmp_path):
     assert "not comparable" in err
 
 
+def test_a_training_of_a_network_that_has_changed_since_is_refused(sads, tmp_path):
+    import sads as package
+
+    file, out = tmp_path / "net.py", tmp_path / "out"
+    source = (
+        "import torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.last = torch.nn.Conv2d(1, 1, SIZE, padding='same')\n"
+        "    def forward(self, x, t):\n"
+        "        return self.last(x)\n"
+        "def make():\n"
+        "    return Net()\n"
+    )
+    file.write_text(source.replace("SIZE", "3"))
+    options = {"shape": "1x4x4", "iterations": 1, "batch_size": 4, "out": out}
+    package.train(f"{file}:make", "rank-one:dct:1", **options)
+    assert sads("risk", str(out), "--data", RANK_ONE, "--tolerance", "0.2")[0] == 0
+    file.write_text(source.replace("SIZE", "1"))
+    code, said, err = sads("risk", str(out), "--data", RANK_ONE)
+    assert (code, said) == (2, "")
+    assert err.count("\n") == 1
+    assert "was trained with another version of" in err
+
+
 def test_the_total_weighs_timesteps_as_a_loss_does(sads, runs, tmp_path):
     """A loss that sees one stratum alone has that stratum's risk."""
     whole = _risk(sads, runs["short"], "--data", RANK_ONE)

@@ -41,7 +41,7 @@ def test_train_then_sample(sads, tmp_path):
         ({"data": "rank-one:dct:64"}, "64"),
         ({"iterations": "0"}, "iterations: Input should be greater than"),
         ({"learning_rate": "-1"}, "learning_rate: Input should be greater than"),
-        ({"shape": "1x4x4x4"}, "a shape looks like"),
+        ({"shape": "1x4x4x4x4"}, "a shape looks like"),
     ],
     ids=str,
 )

@@ -10,6 +10,7 @@ from torch import nn
 import sads.diffusion.training as training_module
 from sads.diffusion import Settings, TrainingError, read_training, train
 from sads.diffusion.checkpoint import FILE, Run
+from sads.diffusion.noising import Noising
 from sads.diffusion.training import _step
 from sads.errors import ArtefactError, InputError
 from sads.networks import MLP, Linear, ScoreFamily, UNet
@@ -76,9 +77,10 @@ def test_the_linear_network_learns_the_optimum_at_a_fixed_noise_level():
     network = Linear((size,), eigenvalues=(1,) * size)
     run = Run.fresh(Settings(batch_size=2000, learning_rate=1e-2))
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-2)
+    level = Noising(torch.tensor([a]).sqrt(), torch.tensor([1 - a]).sqrt())
     for step in range(700):
         optimiser.param_groups[0]["lr"] = 1e-2 if step < 400 else 1e-3
-        _step(network, network, optimiser, data, torch.tensor([a], dtype=torch.float64), run)
+        _step(network, network, optimiser, data, level, run)
     second = data.T @ data / len(data)
     optimum = (1 - a) ** 0.5 * torch.linalg.inv(a * second + (1 - a) * torch.eye(size))
     error = (network.head.weight - optimum).norm() / optimum.norm()

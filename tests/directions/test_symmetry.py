@@ -3,8 +3,9 @@ import pytest
 from scipy.stats import binomtest
 
 from sads.directions import FOLDS, Structure
+from sads.directions.reflections import reflections
 from sads.directions.structure import Channels, Dense, Isotropic, Tokens
-from sads.directions.symmetry import average, reflections, sectors, surviving, symmetry_p_value
+from sads.directions.symmetry import average, sectors, surviving, symmetry_p_value
 
 from .synthetic import random_basis, wishart_folds
 
@@ -31,7 +32,7 @@ def group_of(structure: Structure, names: tuple[str, ...]) -> list[np.ndarray]:
             image
             for element in frontier
             for g in generators
-            if (image := tuple(np.array(element)[g])) not in found and not found.add(image)
+            if (image := tuple(np.array(element)[g.rows])) not in found and not found.add(image)
         ]
     return [np.array(element) for element in found]
 

@@ -66,7 +66,7 @@ def test_the_layer_that_zeroes_the_output_is_named():
     (found, *_) = [f for check in RESPONSES for f in check(patient)]
     assert "head" in found.evidence
     assert found.severity == "note"
-    assert "--zero-output last" in found.suggestion
+    assert "zero_output='last'" in found.suggestion
 
 
 @pytest.mark.parametrize(

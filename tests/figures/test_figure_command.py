@@ -68,7 +68,7 @@ def test_a_drawing_is_the_same_file_every_time(tmp_path):
         (("12",), "no figure '12': choose 1, 2, 3"),
         (("3", "--scale", "huge"), "a scale of figure 3 is smoke, laptop, paper, got 'huge'"),
         (("3", "--only", "x"), "figure 3 is one piece"),
-        (("6", "--only", "vit"), "--only takes nearest, area, dit-2, dit-4"),
+        (("6", "--only", "vit"), "it has nearest, area, dit-2, dit-4"),
         (("7", "--scale", "laptop"), "pass --mnist DIR"),
         (("8", "--scale", "laptop", "--only", "cifar"), "pass --cifar npz:FILE:images,scale"),
         (("10", "--scale", "laptop", "--only", "faces"), "pass --faces folder:DIR"),
@@ -155,7 +155,7 @@ def test_a_larger_scale_is_not_replaced(sads, tmp_path):  # noqa: F811
     path.write_text(json.dumps({"protocol": {"scale": "laptop"}}))
     code, _, err = sads("figure", "4", "--scale", "smoke", "--out", str(tmp_path))
     assert code == 2
-    assert "figure-04.json is of laptop scale, larger than smoke: choose another --out" in err
+    assert "figure-04.json is of laptop scale, larger than smoke: choose another directory" in err
     assert list(tmp_path.iterdir()) == [path]
 
 

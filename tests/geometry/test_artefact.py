@@ -27,9 +27,10 @@ from .families import FAMILIES
 # kills also hit the writing of files.
 RUNS = """
 import os, sys
-import sads.api, sads.geometry.estimate as estimate
+import sads.api, sads.geometry.run as run, sads.geometry.sketch as sketch
 from sads.cli import main
-estimate.CHECKPOINT_SECONDS = 0.0
+run.CHECKPOINT_SECONDS = sketch.CHECKPOINT_SECONDS = 0.0
+sketch.WRITING_SHARE = 1e9
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
@@ -148,11 +149,27 @@ def test_two_writers_are_kept_apart(tmp_path):
         estimate_geometry(FAMILIES["unet"], networks=120, out=tmp_path)
 
 
-def test_kill_9_at_random_moments_changes_nothing(tmp_path):
-    """Killed six times at random moments, the same command ends with the same bits."""
+def _last_written(directory: Path) -> int:
+    """When something was last stored in a directory."""
+    return max((p.stat().st_mtime_ns for p in directory.glob("*.safetensors")), default=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "files"),
+    [
+        ("", [FILE]),
+        (
+            " --subspace adaptive:20,sketch=1000",
+            [FILE, "sketch.safetensors", "subspace.safetensors"],
+        ),
+    ],
+    ids=["whole", "subspace"],
+)
+def test_kill_9_at_random_moments_changes_nothing(tmp_path, options, files):
+    """Killed four times at random moments, the same command ends with the same bits."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    file = tmp_path / "killed" / FILE
-    waits = np.random.default_rng(4).uniform(0.0, 0.3, size=6)
+    place = tmp_path / "killed"
+    waits = np.random.default_rng(4).uniform(0.0, 0.3, size=4)
     with subprocess.Popen(
         [sys.executable, "-c", RUNS],
         stdin=subprocess.PIPE,
@@ -168,14 +185,13 @@ def test_kill_9_at_random_moments_changes_nothing(tmp_path):
             ("killed", None),
             ("whole", None),
         ]:
-            before = file.stat().st_mtime_ns if file.exists() else 0
-            runs.stdin.write(f"geometry cnn --networks 6000 --out {tmp_path / name}\n")
+            before = _last_written(place)
+            command = f"geometry cnn --networks 3000{options}"
+            runs.stdin.write(f"{command} --out {tmp_path / name}\n")
             process = psutil.Process(int(runs.stdout.readline()))
             if wait is not None:
                 # Start-up takes longer than the work: wait for this attempt's first checkpoint.
-                while process.is_running() and (
-                    not file.exists() or file.stat().st_mtime_ns == before
-                ):
+                while process.is_running() and _last_written(place) == before:
                     time.sleep(0.01)
                 time.sleep(wait)
                 with suppress(psutil.NoSuchProcess):
@@ -187,4 +203,4 @@ def test_kill_9_at_random_moments_changes_nothing(tmp_path):
     assert np.array_equal(survived.state.sums, whole.state.sums)
     assert np.array_equal(survived.state.counts, whole.state.counts)
     assert survived.plan == whole.plan
-    assert sorted(p.name for p in (tmp_path / "killed").iterdir()) == [".lock", FILE]
+    assert sorted(p.name for p in place.iterdir()) == [".lock", *files]

@@ -92,19 +92,6 @@ def test_a_network_that_is_silent_at_some_timesteps_is_told_which():
     assert "initialised to zero" not in said
 
 
-class Complex(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Conv2d(1, 1, 1)
-
-    def forward(self, x, t):
-        return torch.complex(self.layer(x), x)
-
-
-def test_complex_outputs_are_refused():
-    assert "real numbers, got torch.complex64" in refusal(Complex)
-
-
 class Masked(nn.Module):
     """A mask of minus infinity is no overflow: the zero layer is to blame."""
 

@@ -316,7 +316,7 @@ class Broken(nn.Module):
         ("nan", "NaN or infinite"),
         ("random", "two different outputs"),
         ("shape", "shape of its input"),
-        ("tuple", "got Conv2d"),
+        ("tuple", "tried: the tensor itself, the parts of objects"),
         ("zero", "does not depend on its parameters"),
         ("raise", "RuntimeError: not today"),
     ],

@@ -13,7 +13,6 @@ from sads.errors import NetworkError
 from sads.geometry import Gaussian, Geometry, Point, Zero, estimate_geometry
 from sads.inspection.foreign import RANDOM_LAYERS
 from sads.networks import DiT, ScoreFamily, UNet
-from sads.networks.adapters.diffusers import CLASSES
 from tests.networks.zoo import ADM, AdaLNZero, Conv, Flat, Gained, Labelled, Preconditioned, Sampled
 
 from .families import SHORT
@@ -91,7 +90,7 @@ def compare(family: ScoreFamily, probe, networks: int = 960, **options) -> Geome
     return fast
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", TINY)
 def test_diffusers_classes_agree_with_naive(name):
     found = compare(diffusers(name), Gaussian(1.0), networks=360)
     expected = "convolution" if name.startswith("UNet") else "tokens"

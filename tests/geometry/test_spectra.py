@@ -109,3 +109,25 @@ def test_a_finished_run_that_is_asked_for_again_has_its_spectrum(place, computed
 def test_small_spectra_are_not_kept(tmp_path):
     estimate_geometry(UNET, networks=240, out=tmp_path).spectrum()
     assert not (tmp_path / spectra.FILE).exists()
+
+
+def test_the_whitened_error_is_kept_with_the_spectrum(place, monkeypatch):
+    computed = load_geometry(place)
+    (place / spectra.FILE).rename(place / "aside")
+    plain = load_geometry(place).whitened_error
+    (place / "aside").rename(place / spectra.FILE)
+    monkeypatch.setattr(result_module, "halves_error", None)  # would fail
+    assert load_geometry(place).whitened_error == computed.whitened_error == plain
+
+
+@pytest.mark.parametrize(("text", "known"), [(None, False), ("-1.0", False), ("0.25", True)])
+def test_a_file_without_a_sensible_error_is_read_or_made_again(place, text, known):
+    path = place / spectra.FILE
+    stored = read_sealed(path, spectra.FORMAT)
+    header = {key: value for key, value in stored.metadata.items() if key != "whitened_error"}
+    if text is not None:
+        header["whitened_error"] = text
+    write_sealed(path, spectra.FORMAT, header, stored.tensors)
+    found = load_geometry(place)
+    assert (found.whitened_error == 0.25) is known
+    assert (found.kept is None) is (text == "-1.0")

@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from scipy.fft import dctn
 
+import sads
 from sads.directions.sets import (
     ChannelMeans,
     Columns,
@@ -23,10 +26,12 @@ from sads.geometry import estimate_geometry
 from sads.learning import monitor as module
 from sads.learning.monitor import Monitor
 from sads.learning.projections import Energies
-from sads.learning.training_record import load_record
+from sads.learning.record_artefact import FILE, FORMAT, load_record
+from sads.learning.unavoidable import unavoidable_loss
 from sads.networks.presets import preset_family
-from sads.path import Schedule
+from sads.path import RectifiedFlow, Schedule, prediction_named
 from sads.storage.files import BusyError
+from sads.storage.sealed import read_sealed, write_sealed
 
 SHAPE = (3, 8, 6)
 RNG = np.random.default_rng(7)
@@ -106,22 +111,184 @@ def test_memory_does_not_grow_and_nothing_is_forgotten():
 def test_what_lags_is_named_with_its_beginning():
     shape = (2, 4, 4)
     monitor = Monitor(shape, every=10)
-    constant = torch.zeros(1, *shape)
-    constant[:, 1] = 1.0
     generator = torch.Generator().manual_seed(0)
     for step in range(200):
-        noise = torch.randn(64, *shape, generator=generator)
-        noise -= noise.mean(dim=(2, 3), keepdim=True)
-        means = torch.randn(64, 2, 1, 1, generator=generator)
-        shrink = 1.0 if step < 50 else 0.3
-        means[:, 0] *= shrink  # the second channel's mean is never learned
-        residual = shrink * noise + means
-        monitor.update(residual, 0 * residual, torch.randint(1000, (64,), generator=generator))
+        target = torch.randn(64, *shape, generator=generator)
+        prediction = target * (0.0 if step < 50 else 0.7)
+        # The second channel's mean is never learned.
+        prediction[:, 1] -= prediction[:, 1].mean(dim=(1, 2), keepdim=True)
+        monitor.update(prediction, target, torch.randint(1000, (64,), generator=generator))
     (lag,) = monitor.lagging()
     assert lag.label == "mean of channel 1"
     assert lag.since == 50
-    assert abs(lag.progress) < 0.2
-    assert lag.usual == pytest.approx(1 - 0.3**2, abs=0.1)
+    assert abs(lag.learned) < 1e-7
+    assert lag.usual == pytest.approx(1 - 0.3**2, rel=0.05)
+
+
+def test_learned_shares_and_their_errors_are_those_of_brute_force():
+    directions = Columns(SHAPE, np.eye(144)[:, :5], np.array([0, 0, 1, 2, 1]), ("a", "b", "c"))
+    monitor = Monitor(SHAPE, directions, bins=2, every=100)
+    residuals, targets, times = [], [], []
+    for noise, target, t in batches(30):
+        monitor.update(0.5 * target + 0.1 * noise, target, t)
+        residuals.append((0.5 * target + 0.1 * noise - target).double().flatten(1).numpy())
+        targets.append(target.double().flatten(1).numpy())
+        times.append(t.numpy())
+    residual, target = np.concatenate(residuals), np.concatenate(targets)
+    t = np.concatenate(times) >= 500
+    whole = directions.products(target, target) / directions.widths
+    gain = whole - directions.products(residual, residual) / directions.widths
+    halves = [~t, t]
+    top = sum(gain[h].mean(axis=0) for h in halves)
+    bottom = sum(whole[h].mean(axis=0) for h in halves)
+    spread = np.sqrt(sum(gain[h].var(axis=0) / h.sum() for h in halves))
+    np.testing.assert_allclose(monitor.record.learned()[-1], top / bottom, rtol=1e-5)
+    np.testing.assert_allclose(monitor.record.learned_error()[-1], spread / bottom, rtol=1e-4)
+
+
+@pytest.mark.parametrize("path", [Schedule(steps=100), RectifiedFlow(steps=100, shift=3.0)])
+@pytest.mark.parametrize("prediction", ["eps", "v", "x0", "flow", "score"])
+def test_the_unavoidable_loss_is_that_of_a_regression(prediction, path):
+    c, rng = 3.0, np.random.default_rng(0)
+    x0, eps = np.sqrt(c) * rng.standard_normal(200_000), rng.standard_normal(200_000)
+    every = np.arange(100)
+    floor = unavoidable_loss(np.array([c]), path, prediction_named(prediction), every, 100)[0]
+    for t in (3, 50, 90):
+        a, b = path.signal[t], path.noise[t]
+        outputs = {"eps": eps, "x0": x0, "v": a * eps - b * x0, "flow": eps - x0, "score": -eps / b}
+        x, target = a * x0 + b * eps, outputs[prediction]
+        left = target - (target @ x) / (x @ x) * x
+        assert floor[t] == pytest.approx(float(left @ left) / len(x), rel=0.02)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bins_of_time_hold_the_levels_that_belong_to_them(reverse):
+    """On a shifted flow the levels are not spread evenly over the time."""
+    path, data = (
+        RectifiedFlow(steps=200, shift=4.0),
+        np.random.default_rng(0).standard_normal((50, 4)),
+    )
+    kind = {"time": "unit", "schedule": path, "prediction": "flow", "reverse": reverse, "bins": 5}
+    monitor = Monitor((4,), data=data, **kind)
+    centred = data - data.mean(axis=0)
+    c = (monitor.directions.products(centred, centred).mean(axis=0) / monitor.directions.widths)[0]
+    t = 1 - path.unit_times if reverse else path.unit_times
+    a, b = path.signal, path.noise
+    left = c * (a + b) ** 2 / (a**2 * c + b**2)
+    expected = [left[(t >= k / 5) & (t < (k + 1) / 5)].mean() for k in range(5)]
+    np.testing.assert_allclose(monitor.record.unavoidable[0], expected, rtol=1e-9)
+
+
+def test_an_optimum_does_not_lag_once_the_data_are_known():
+    """Along directions of much data little noise can be told, which looks late without them."""
+    shape, schedule = (1, 4, 4), Schedule()
+    generator = torch.Generator().manual_seed(0)
+    variances = torch.ones(16, dtype=torch.float64)
+    variances[0] = 400.0  # of the mean; the others are white
+    basis = torch.from_numpy(
+        np.asarray(dctn(np.eye(16).reshape(16, 4, 4), axes=(1, 2), norm="ortho"))
+    )
+    basis = basis.reshape(16, 16).T  # rows are cosines
+    data = (torch.randn(4_000, 16, generator=generator).double() * variances.sqrt()) @ basis
+    blind, seeing = (Monitor(shape, every=20, data=d) for d in (None, data.view(-1, *shape)))
+    abar = torch.from_numpy(schedule.abar)
+    for _ in range(60):
+        t = torch.randint(1000, (64,), generator=generator)
+        a, s = abar[t, None], 1 - abar[t, None]
+        x0 = (torch.randn(64, 16, generator=generator).double() * variances.sqrt()) @ basis
+        eps = torch.randn(64, 16, generator=generator).double()
+        x = a.sqrt() * x0 + s.sqrt() * eps
+        best = (s.sqrt() / (a * variances + s) * (x @ basis.T)) @ basis
+        for monitor in (blind, seeing):
+            monitor.update(best.view(-1, *shape), eps.view(-1, *shape), t)
+    assert [lag.label for lag in blind.lagging()] == ["mean of channel 0"]
+    assert seeing.lagging() == ()
+    np.testing.assert_allclose(seeing.record.learned()[-1], 1.0, atol=0.15)
+
+
+def test_reading_in_between_does_not_cut_the_windows():
+    read, unread = Monitor(SHAPE, every=4), Monitor(SHAPE, every=4)
+    for batch in batches(10):
+        read.update(*batch)
+        unread.update(*batch)
+        read.loss()
+    spans = [[(w.first, w.end) for w in m.record.windows] for m in (read, unread)]
+    assert spans[0] == spans[1] == [(0, 4), (4, 8), (8, 10)]
+    np.testing.assert_allclose(read.loss(), unread.loss(), rtol=1e-12)
+
+
+def test_a_forecast_stands_beside_and_is_kept(tmp_path):
+    forecast = sads.forecast(
+        "cnn,width=4,depth=1",
+        "gaussian",
+        shape="1x4x4",
+        directions=Monitor((1, 4, 4)).directions,
+        networks=8,
+    )
+    with Monitor((1, 4, 4), out=tmp_path) as monitor:
+        monitor.expect(forecast)
+        monitor.update(torch.ones(2, 1, 4, 4), torch.zeros(2, 1, 4, 4), torch.tensor([1, 2]))
+    kept = load_record(tmp_path).forecast
+    np.testing.assert_allclose(kept.drift, forecast.drift)
+    assert (kept.method, kept.has_order) == (forecast.method, forecast.has_order)
+    assert sorted(kept.places) == [*range(1, len(forecast.labels) + 1)]
+    with pytest.raises(InputError, match=r"directions=monitor\.directions"):
+        Monitor((1, 4, 4), np.eye(16)).expect(forecast)
+
+
+def test_records_of_before_are_read(tmp_path):
+    with Monitor((4,), out=tmp_path) as monitor:
+        monitor.update(torch.ones(2, 4), torch.zeros(2, 4), torch.tensor([1, 2]))
+    stored = read_sealed(tmp_path / FILE, FORMAT)
+    old = {k: v for k, v in stored.tensors.items() if k not in ("target", "squares")}
+    write_sealed(tmp_path / FILE, FORMAT, stored.metadata, old)
+    record = load_record(tmp_path)
+    assert np.nanmax(record.loss()) == pytest.approx(4.0)
+    assert np.isnan(record.learned()).all()
+    assert record.lagging() == ()
+
+
+class Writer:
+    """Takes what a SummaryWriter of TensorBoard takes."""
+
+    def __init__(self):
+        self.scalars, self.images = [], []
+
+    def add_scalar(self, name, value, step):
+        self.scalars.append((name, value, step))
+
+    def add_image(self, name, picture, step, dataformats):
+        self.images.append((picture, step, dataformats))
+
+
+class Run:
+    """Takes what a run of Weights & Biases takes."""
+
+    def __init__(self):
+        self.logged = []
+
+    def log(self, values):
+        self.logged.append(values)
+
+
+def test_writers_get_scalars_and_pictures(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(Image=lambda a: ("image", a)))
+    writer, run = Writer(), Run()
+    monitor = Monitor((3, 8, 8), every=2, bins=5)
+    monitor.log_to(writer)
+    monitor.log_to(run)
+    for batch in batches(4, shape=(3, 8, 8)):
+        monitor.update(*batch)
+    names = {name for name, _, _ in writer.scalars}
+    assert {"loss/mean of channel 0", "learned/mean of channel 2"} <= names
+    assert [step for _, step, _ in writer.images] == [2, 4]
+    picture, _, order = writer.images[0]
+    assert (picture.dtype, picture.ndim, picture.shape[2], order) == (np.uint8, 3, 3, "HWC")
+    assert run.logged[1]["monitor/updates"] == 4
+    kinds = [value for value in run.logged[1].values() if isinstance(value, tuple)]
+    assert kinds[0][0] == "image"
+    with pytest.raises(InputError, match="SummaryWriter"):
+        monitor.log_to(object())
 
 
 def test_samples_that_are_not_finite_are_left_out_and_counted():
@@ -247,7 +414,11 @@ monitor = Monitor((4,), every=2, distributed=True)
 for step in range(3):
     monitor.update((1 + rank) * torch.ones(2, 4), torch.zeros(2, 4), torch.tensor([1, 2]))
 record = monitor.record
-print(record.loss()[0, 0], sum(float(w.count.sum()) for w in record.windows))
+apart = Monitor((4,), every=2)
+for step in range(3):
+    apart.update((1 + rank) * torch.ones(2, 4), torch.zeros(2, 4), torch.tensor([1, 2]))
+for record in (monitor.record, apart.reduce(), apart.reduce()):
+    print(record.loss()[0, 0], sum(float(w.count.sum()) for w in record.windows))
 """
 
 
@@ -259,14 +430,14 @@ def test_processes_add_up(tmp_path):
     ]
     outputs = [run.communicate(timeout=120)[0].decode().split() for run in runs]
     # 4 |1|^2 and 4 |2|^2 in equal parts make 10; two processes of three batches of two samples.
-    assert [[round(float(v), 9) for v in output] for output in outputs] == [[10.0, 12.0]] * 2
+    assert [[round(float(v), 9) for v in output] for output in outputs] == [[10.0, 12.0] * 3] * 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"bins": 0}, "bins and every"),
-        ({"time": "seconds"}, "time is one of"),
+        ({"time": "seconds"}, "unknown time"),
         ({"directions": np.ones((3, 1))}, "columns of 4 entries"),
         ({"directions": ChannelMeans((5,))}, "expected"),
     ],

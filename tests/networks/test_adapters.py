@@ -1,6 +1,7 @@
 """Modules as other people write them, called in one way."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from sads.networks.adapters import Adapted, adapt
 from sads.networks.adapters.diffusers import CLASSES, diffusers_family
 from sads.networks.isolation import seeded
 from sads.path import Schedule
-from sads.specs.sources import as_family
 
 from .zoo import Conv, Keyword, Labelled, Pair, Preconditioned, Sampled
 
@@ -132,16 +132,11 @@ def test_a_factory_cannot_touch_or_fix_the_global_state():
     assert np.array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_there_is_a_small_configuration_of_each_class(kind):
-    from pathlib import Path
-
+def test_there_is_a_small_configuration_of_each_class():
+    """They are called in `tests/networks/test_diffusers.py`."""
     folder = Path(__file__).resolve().parents[2] / "examples" / "diffusers"
-    found = {json.loads(p.read_text())["_class_name"]: p for p in folder.glob("*.json")}
-    family = as_family(f"diffusers:{found[kind]}")
-    assert family.shape == (3, 32, 32)
-    with torch.no_grad():
-        assert family.member(0).eval()(torch.zeros(1, 3, 32, 32), T[:1]).shape == (1, 3, 32, 32)
+    found = {json.loads(p.read_text())["_class_name"] for p in folder.glob("*.json")}
+    assert found == set(CLASSES)
 
 
 @pytest.mark.parametrize(

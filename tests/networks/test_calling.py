@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sads.networks import UNet
-from sads.networks.adapters import adapt, assumptions_of
+from sads.networks.adapters import Calling, adapt, assumptions_of
 from sads.networks.adapters.explain import why_not_called
 from sads.path import Schedule
 from sads.presentation.assumptions import sentence
@@ -223,37 +223,44 @@ class Hungry(Conv):
 
 
 class Pooled(Conv):
-    """Signature and failure of Stable Diffusion 3."""
+    """Signature and failure of Stable Diffusion 3, with a name that nobody knows."""
 
     def __init__(self):
         super().__init__()
-        self.config = {"pooled_projection_dim": 7, "joint_attention_dim": 9}
+        self.config = {"joint_attention_dim": 9}
 
-    def forward(self, x, encoder_hidden_states=None, pooled_projections=None, timestep=None):
-        return super().forward(x + pooled_projections.mean(), timestep)
+    def forward(self, x, encoder_hidden_states=None, pooled_text=None, timestep=None):
+        return super().forward(x + pooled_text.mean(), timestep)
 
 
 def test_a_call_that_fails_says_what_was_passed_and_what_to_write():
     said = failure(Hungry())
     assert "called as forward(x, t=t, y=torch.full((len(x),), 0))" in said
     assert "its signature is forward(x, t, y, depth, mask=None)" in said
-    line = "return self.net(x, t=t, y=torch.full((len(x),), 0), depth=x.new_zeros(len(x), WIDTH))"
-    assert line in said
+    assert '`    return {"depth": x.new_zeros(len(x), WIDTH)}`' in said
     pooled = failure(Pooled())
     assert "'NoneType'" in pooled
-    assert "pooled_projections=x.new_zeros(len(x), 7)" in pooled
     assert "encoder_hidden_states=x.new_zeros(len(x), 1, 9)" in pooled
+    assert '"pooled_text": x.new_zeros(len(x), WIDTH)' in pooled
     assert "return self.net(x)`" in failure(nn.Conv2d(2, 2, 1))
-    assert "Wrapped" not in failure(Conv(), (3, 6, 6))  # a wrong shape needs no wrapper
+    assert "def inputs" not in failure(Conv(), (3, 6, 6))  # a wrong shape needs no condition
 
 
 def test_the_lines_of_the_message_can_be_run():
-    """The three lines, between backticks, wrap the module so that it can be called."""
-    lines = [part for part in failure(Pooled()).split("`") if part.strip()[:3] in ("cla", "def")]
-    space = {"nn": nn, "torch": torch, "make": Pooled}
-    exec("\n".join(lines).replace(".sample", ""), space)  # noqa: S102 - our own lines
-    wrapped = adapt(space["Wrapped"](), "mine", SCHEDULE)
-    assert wrapped(X, T).shape == X.shape
+    """The lines between backticks state the inputs so that the module can be called."""
+    lines = [part for part in failure(Pooled()).split("`") if part.strip()[:3] in ("ret", "def")]
+    space = {"torch": torch, "WIDTH": 7}
+    exec("\n".join(lines), space)  # noqa: S102 - our own lines
+    stated = adapt(Pooled(), "mine", SCHEDULE, calling=Calling(inputs=space["inputs"]))
+    assert stated(X, T).shape == X.shape
+    lines = [
+        part
+        for part in failure(nn.Conv2d(2, 2, 1)).split("`")
+        if part.strip()[:3] in ("cla", "def")
+    ]
+    space = {"nn": nn, "make": lambda: nn.Conv2d(2, 2, 1)}
+    exec("\n".join(lines), space)  # noqa: S102 - our own lines
+    assert adapt(space["Wrapped"](), "mine", SCHEDULE)(X, T).shape == X.shape
 
 
 SDXL = {
@@ -268,8 +275,16 @@ SDXL = {
 }
 
 
-def test_a_network_like_sdxl_is_told_which_conditions_to_pass():
+def test_a_network_like_sdxl_gets_its_added_conditions():
     diffusers = pytest.importorskip("diffusers")
-    said = failure(diffusers.UNet2DConditionModel(**SDXL), (4, 8, 8))
-    assert "encoder_hidden_states=x.new_zeros(len(x), 1, 16)" in said
-    assert '"text_embeds": x.new_zeros(len(x), 32), "time_ids": x.new_zeros(len(x), 6)' in said
+    network = diffusers.UNet2DConditionModel(**SDXL)
+    assert taken_as(network, shape=(4, 8, 8)).inputs == {
+        "encoder_hidden_states": "zeros of width 16",
+        "added_cond_kwargs.text_embeds": "zeros of 32",
+        "added_cond_kwargs.time_ids": "zeros of 6",
+    }
+    x = torch.randn(2, 4, 8, 8, generator=torch.Generator().manual_seed(1))
+    own = {"text_embeds": torch.zeros(2, 32), "time_ids": torch.zeros(2, 6)}
+    with torch.no_grad():
+        direct = network(x, T[:2], torch.zeros(2, 1, 16), added_cond_kwargs=own).sample
+        assert torch.equal(adapt(network, "mine", SCHEDULE)(x, T[:2]), direct)

@@ -18,6 +18,11 @@ NETWORKS = {
     "unet": lambda: UNet((1, 8, 8), channels=8, groups=4, mults=(1, 2)),
     "unet-area": lambda: UNet((2, 8, 8), channels=8, groups=4, mults=(1, 1), resampling="area"),
     "unet-1d": lambda: UNet((2, 16), channels=8, groups=8, mults=(1, 1, 1)),
+    "unet-scale-shift": lambda: UNet(
+        (1, 4, 4), channels=8, groups=8, mults=(1,), embedding="scale-shift"
+    ),
+    "unet-bypass": lambda: UNet((1, 4, 4), channels=8, groups=8, mults=(1,), norm_bypass=True),
+    "unet-timeless": lambda: UNet((1, 4, 4), channels=8, groups=4, mults=(1,), embedding="none"),
     "dit-1": lambda: DiT((1, 4, 4), patch=1, width=16, depth=2),
     "dit-2": lambda: DiT((3, 8, 4), patch=2, width=16, depth=2),
     "mlp": lambda: MLP((1, 4, 4), width=16),
@@ -144,6 +149,74 @@ def test_group_norm_is_torchs(groups):
     torch.testing.assert_close(ours(x), theirs(x))
 
 
+@pytest.mark.parametrize("spatial", [(5,), (3, 4)])
+def test_a_bypass_adds_the_mean_of_each_channel(spatial):
+    norm, x = GroupNorm(2, 6, bypass=True), torch.randn(4, 6, *spatial)
+    means = x.mean(dim=tuple(range(2, x.ndim)), keepdim=True)
+    torch.testing.assert_close(norm(x), F.group_norm(x, 2) + means)
+
+
+def changes(**fields) -> tuple[float, float]:
+    """How much a U-Net's output changes with the time, and how much with the mean of its input.
+
+    All parameters are moved, as training would, so that what is found cannot be learned away. The
+    image wraps around, since zero padding would show the mean at its borders.
+    """
+    torch.manual_seed(0)
+    network = UNet((1, 8, 8), channels=8, mults=(1, 1), **fields).double()
+    for parameter in network.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):
+            module.padding_mode = "circular"
+            module._reversed_padding_repeated_twice = [1, 1, 1, 1]
+    x = torch.randn(3, 1, 8, 8).double()
+    early, late = torch.tensor([10.0] * 3), torch.tensor([900.0] * 3)
+    with torch.no_grad():
+        output = network(x, early)
+        moved = [network(x, late) - output, network(x + 1, early) - output]
+        return tuple(float(change.norm() / output.norm()) for change in moved)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sees_time"),
+    [
+        ({"groups": 8}, False),  # the paper's: one channel a group
+        ({"groups": 8, "norm_bypass": True, "embedding": "none"}, False),
+        ({"groups": 2, "embedding": "none"}, False),
+        ({"groups": 8, "embedding": "scale-shift"}, True),
+        ({"groups": 8, "norm_bypass": True}, True),
+        ({"groups": 2}, True),
+    ],
+)
+def test_which_unet_sees_the_time(fields, sees_time):
+    change = changes(**fields)[0]
+    assert change > 0.1 if sees_time else change < 1e-12
+
+
+def test_what_lets_a_unet_see_the_mean():
+    """One channel a group leaves only the pairs after each concatenation, which see it faintly."""
+    plain = changes(groups=8, embedding="none")[1]
+    bypass = changes(groups=8, norm_bypass=True, embedding="none")[1]
+    wide = changes(groups=2, embedding="none")[1]
+    assert 0.01 < plain < 0.25 * min(bypass, wide)
+
+
+@pytest.mark.parametrize("field", ["embedding=scale-shift", "embedding=none", "norm_bypass=true"])
+def test_the_grammar_knows_the_fields_of_the_unet(field):
+    family = as_family(f"iddpm-16,{field}", shape="1x8x8")
+    assert family.name == f"iddpm-16,{field}"
+    assert family.fingerprint != as_family("iddpm-16", shape="1x8x8").fingerprint
+
+
+def test_scale_shift_is_what_it_says():
+    block = UNet((1, 4, 4), channels=8, groups=4, mults=(1,), embedding="scale-shift").middle_in
+    x, embedding = torch.randn(2, 8, 4, 4), torch.randn(2, 32)
+    scale, shift = block.time(F.silu(embedding))[..., None, None].chunk(2, dim=1)
+    inner = block.norm_out(block.conv_in(F.silu(block.norm_in(x)))) * (1 + scale) + shift
+    torch.testing.assert_close(block(x, embedding), x + block.conv_out(F.silu(inner)))
+
+
 def test_group_norm_is_exact_on_constant_groups_where_torchs_is_not():
     x = torch.full((1, 4, 7, 7), 0.1) * torch.tensor([1.0, 3.3, -0.7, 1e3]).view(1, 4, 1, 1)
     assert torch.all(GroupNorm(4, 4)(x) == 0)
@@ -205,6 +278,7 @@ def test_linear_network_has_the_asked_eigenvalues():
         lambda: UNet((1, 13, 13)),
         lambda: UNet((1, 16, 16), groups=5),
         lambda: UNet((1, 16, 16), resampling="bilinear"),
+        lambda: UNet((1, 16, 16), embedding="multiplied"),
         lambda: UNet((16,)),
         lambda: UNet((1, 16, 16), depth=0),
         lambda: DiT((1, 15, 16), patch=2),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sads.data import Dataset
-from sads.presentation.plots.contact_sheet import draw_contact_sheet, mosaic
+from sads.presentation.mosaics import mosaic
+from sads.presentation.plots.contact_sheet import draw_contact_sheet
 
 
 def drawn(samples: np.ndarray) -> np.ndarray:

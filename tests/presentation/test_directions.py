@@ -6,11 +6,10 @@ from matplotlib.figure import Figure
 
 from sads.directions import exact_spectrum
 from sads.directions.structure import Channels, Dense, Isotropic, Tokens
+from sads.presentation.mosaics import loudest, pictured
 from sads.presentation.plots.directions import (
     dft_energy,
     draw_directions,
-    loudest,
-    pictured,
     shown_indices,
 )
 

@@ -20,7 +20,7 @@ def geometry():
 
 
 def _parsed(html: str) -> ElementTree.Element:
-    return ElementTree.fromstring(f"<div>{html}</div>")  # noqa: S314 - our own markup
+    return ElementTree.fromstring(f"<div>{html}</div>")
 
 
 def test_a_dot_for_each_positive_value():

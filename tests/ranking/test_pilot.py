@@ -9,13 +9,15 @@ import torch
 from torch import nn
 
 from sads.data import Dataset
+from sads.data.laws import Normal
 from sads.diffusion import settings_for, train
 from sads.directions.sets import ChannelMeans
 from sads.errors import InputError
-from sads.learning import HeldOut, Optimum, measure_risk, reference_for
+from sads.learning import HeldOut, Optimum, Recipe, Scene, measure_risk, reference_for
+from sads.learning.pilot import Training
 from sads.networks import ScoreFamily
 from sads.path import Schedule
-from sads.ranking import PilotProtocol, check_families, rank_families
+from sads.ranking import PilotProtocol, check_families, rank_families, recipe_of
 from sads.ranking import pilot as pilot_module
 from sads.ranking.pilot import common_errors, run_pilot
 from sads.specs.sources import as_dataset, as_splits
@@ -147,6 +149,47 @@ def test_other_protocols_do_not_meet(tmp_path):
     assert first.entries[0].steps in (4, 8)
 
 
+def test_a_recipe_decides_the_steps_and_a_stopped_pilot_by_it_goes_on(tmp_path):
+    """AdamW's decay, a warm-up, a law of timesteps and weights of the loss, all at once."""
+    families = [family("a", 0.5), family("b", 0.9)]
+    splits = as_splits(white())
+    law, weights = np.linspace(0, 1, 1000), np.linspace(2, 1, 1000)
+    recipe = Recipe("adamw", 1e-3, SHORT.batch_size, 1.0, 0.5, 3, law, weights)
+    rank = partial(rank_families, families, *splits, pilot=SHORT, recipe=recipe)
+    told = replace(rank(out=tmp_path / "one"), seconds=0.0)
+    plain = rank_families(families, *splits, pilot=SHORT, out=tmp_path / "one")
+    assert {e.network: e.value for e in plain.entries} != {e.network: e.value for e in told.entries}
+    for file in list((tmp_path / "one").rglob("step-4.json"))[:3]:
+        file.unlink()  # as if it had been stopped there
+    assert replace(rank(out=tmp_path / "one"), seconds=0.0) == told
+    # The same steps by hand.
+    followed = Training(
+        Scene(
+            families[0], HeldOut(splits[0].samples.reshape(len(splits[0]), -1)), Normal.white(16),
+            ChannelMeans(SHAPE), recipe,
+        ), seed=0,
+    )  # fmt: skip
+    followed.advance(4)
+    reference = reference_for(splits[1])
+    piloted = run_pilot(
+        families, splits[0].samples, reference, SHORT, tmp_path / "two", recipe=recipe
+    )
+    expected = common_errors(followed, reference, SHORT.points, 0)
+    own = piloted.rungs[-1]["a"]
+    assert (own.constant[0], own.total[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [({}, True), ({"optimiser": "adamw", "weight_decay": 0.1}, False), ({"warm_up": 3}, False)],
+)
+def test_only_unusual_steps_need_a_recipe(given, plain):
+    usual = {"optimiser": "adam", "weight_decay": 0.0, "warm_up": 0}
+    found = recipe_of(SHORT, **usual | given, timestep_law=None, loss_weights=None)
+    assert (found is None) == plain
+    assert plain or found.batch_size == SHORT.batch_size
+
+
 def test_progress_counts_trainings():
     told = []
     rank_families(
@@ -164,12 +207,18 @@ def test_progress_counts_trainings():
         ({"seeds": 1}, "at least 2 seeds"),
         ({"steps": 0}, "at least one step"),
         ({"level": 1.0}, "between 0.5 and 1"),
-        ({"by": "looks"}, "constant or total"),
     ],
 )
 def test_protocols_without_sense(change, said):
     with pytest.raises(InputError, match=said):
         PilotProtocol(**change)
+
+
+def test_an_unknown_criterion_is_refused_in_words():
+    protocol = PilotProtocol()
+    object.__setattr__(protocol, "by", "looks")  # the type checker of the tests would not pass it
+    with pytest.raises(InputError, match="constant or total, got 'looks'"):
+        protocol.__post_init__()
 
 
 def test_candidates_that_cannot_be_compared():

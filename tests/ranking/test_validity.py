@@ -16,8 +16,15 @@ RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 MEASURED = measured_validity()
 POOL = Pool.read(FIRST_POOL, None).networks
 DATASETS = sorted({v.dataset for v in MEASURED})
-BEFORE_TRAINING = [v for v in MEASURED if not v.score.startswith("pilot")]
-PILOTS = [v for v in MEASURED if v.score.startswith("pilot")]
+FILES = {"first": "ranking", "second": "ranking-second"}
+IN_POOLS = [v for v in MEASURED if v.pool in FILES]
+BEFORE_TRAINING = [v for v in IN_POOLS if not v.score.startswith("pilot")]
+PILOTS = [v for v in IN_POOLS if v.score.startswith("pilot")]
+POOLED = [v for v in MEASURED if v.pool == "both"]
+
+
+def named(v: Validity) -> str:
+    return f"{v.pool}-{v.dataset}-{v.score}"
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -38,9 +45,37 @@ def test_outcomes_are_the_means_over_the_seeds_that_all_networks_have(dataset):
         assert float(row["sw2"]) == pytest.approx(mean, rel=1e-4)
 
 
-@pytest.mark.parametrize("found", BEFORE_TRAINING, ids=lambda v: f"{v.dataset}-{v.score}")
+def expected(found: Validity, pool: str) -> tuple[np.ndarray, np.ndarray]:
+    """What an order says of the networks of a pool, and how they did."""
+    own = [r for r in rows(f"{FILES[pool]}-scores.csv") if r["dataset"] == found.dataset]
+    if found.score.startswith("pilot"):
+        by = found.score.removeprefix("pilot, ")
+        places = {
+            row["network"]: float(row["place"])
+            for row in rows(f"{FILES[pool]}-pilot.csv")
+            if (row["dataset"], row["by"]) == (found.dataset, by)
+        }
+        values = [places[row["network"]] for row in own]
+    else:
+        sign = 1 if found.score in LOW_IS_BETTER else -1
+        values = [sign * float(row[found.score]) for row in own]
+    return np.array(values), np.array([float(row["sw2"]) for row in own])
+
+
+@pytest.mark.parametrize("found", POOLED, ids=named)
+def test_both_pools_together_are_the_weighted_mean_of_the_two(found):
+    both = [expected(found, pool) for pool in FILES]
+    each = [spearmanr(values, sw2).statistic for values, sw2 in both]
+    sizes = [len(sw2) for _, sw2 in both]
+    mean = np.average(each, weights=np.array(sizes) - 1)
+    assert found.architectures == sum(sizes)
+    assert found.spearman == pytest.approx(mean, abs=1e-3)
+    assert found.interval[0] <= found.spearman <= found.interval[1]
+
+
+@pytest.mark.parametrize("found", BEFORE_TRAINING, ids=named)
 def test_stated_correlations_are_those_of_the_rows(found):
-    scores = [r for r in rows("ranking-scores.csv") if r["dataset"] == found.dataset]
+    scores = [r for r in rows(f"{FILES[found.pool]}-scores.csv") if r["dataset"] == found.dataset]
     sign = 1 if found.score in LOW_IS_BETTER else -1
     values = [sign * float(row[found.score]) for row in scores]
     sw2 = [float(row["sw2"]) for row in scores]
@@ -60,26 +95,20 @@ def test_permutation_p_values_of_small_sets_are_exact():
     assert p == pytest.approx(np.mean(np.abs(every) >= abs(rho) - 1e-9))
 
 
-@pytest.mark.parametrize("found", PILOTS, ids=lambda v: f"{v.dataset}-{v.score}")
+@pytest.mark.parametrize("found", PILOTS, ids=named)
 def test_stated_correlations_of_pilots_are_those_of_the_rows(found):
-    by = found.score.removeprefix("pilot, ")
-    places = {
-        row["network"]: float(row["place"])
-        for row in rows("ranking-pilot.csv")
-        if (row["dataset"], row["by"]) == (found.dataset, by)
-    }
-    scores = [r for r in rows("ranking-scores.csv") if r["dataset"] == found.dataset]
-    values = [places[row["network"]] for row in scores]
-    sw2 = [float(row["sw2"]) for row in scores]
+    values, sw2 = expected(found, found.pool)
     assert found.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)
 
 
 def test_all_scores_of_the_command_are_covered():
-    told = {(v.dataset, v.score) for v in BEFORE_TRAINING}
+    told = {(v.pool, v.dataset, v.score) for v in BEFORE_TRAINING}
     assert "digits" in DATASETS
     scores = ("alignment", *ZERO_COST)
-    assert told == {(dataset, score) for dataset in DATASETS for score in scores}
-    assert len(validity_sentences()) == len(DATASETS) + 1
+    where = {(v.pool, v.dataset) for v in MEASURED}
+    measured = [place for place in where if place[0] in FILES]
+    assert told == {(*place, score) for place in measured for score in scores}
+    assert len(validity_sentences()) == len(where) + 1
     for measured in MEASURED:
         assert measured.interval[0] <= measured.spearman <= measured.interval[1]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import sads
+from sads.directions.sets import Eigenvectors
 from tests.sweep.small import InProcess
 
 NETWORK = "iddpm-16,channels=8,groups=4,mults=1x1"
@@ -35,6 +36,18 @@ def unet(tmp_path_factory) -> Path:
     """A sampled geometry of 64 directions, in a directory of a strange name."""
     out = tmp_path_factory.mktemp("runs") / STRANGE
     sads.estimate_geometry(NETWORK, shape="1x8x8", networks=480, out=out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def forecast(tmp_path_factory, unet) -> Path:
+    """A forecast along the directions of that geometry."""
+    out = tmp_path_factory.mktemp("runs") / "forecast"
+    directions = Eigenvectors((1, 8, 8), sads.load_geometry(unet).spectrum())
+    sads.forecast(
+        NETWORK, "digits", shape="1x8x8", directions=directions, method="one step",
+        networks=8, out=out,
+    )  # fmt: skip
     return out
 
 

@@ -67,11 +67,12 @@ def visit(chromium):
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory, unet, low_noise, transformer, sweep):
+def report(tmp_path_factory, unet, low_noise, transformer, sweep, forecast):
     """A report with everything in it."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     directories = [unet, low_noise, transformer]
-    write_report(build_report(directories, data="digits", sweep=sweep), path)
+    built = build_report(directories, data="digits", sweep=sweep, forecasts=[forecast])
+    write_report(built, path)
     return path
 
 
@@ -120,12 +121,35 @@ def test_keys_go_through_directions_and_bands(visit, report):
 def test_everything_about_a_direction_is_said(visit, report):
     page = visit(report)
     words = page.locator("[data-explorer='0'] .chosen").inner_text()
-    for part in ("eigenvalue", "band", "certificate", "share of digits", "measured MSW2", "±"):
+    for part in (
+        "eigenvalue",
+        "band",
+        "certificate",
+        "share of digits",
+        "measured MSW2",
+        "forecast drift",
+        "±",
+    ):
         assert part in words
     assert page.locator("[data-explorer='0'] .chosen canvas").count() == 2
     page.locator("[data-go='last']").click()
     other = page.locator("[data-explorer='1'] .chosen").inner_text()
     assert "no output along it" in other
+
+
+def test_the_forecast_stands_in_words_beside_the_spectrum_and_as_a_table(visit, report):
+    page = visit(report)
+    card = page.locator("#answer .card").first.inner_text()
+    assert card.index("Learned early") < card.index("puts out, before training")
+    assert "How often it was right" in card
+    assert "Learned early" not in page.locator("#answer .card").nth(1).inner_text()
+    assert page.locator("[data-explorer='0'] .plot path.forecast").count() > 3
+    assert page.locator("[data-explorer='1'] .plot path.forecast").count() == 0
+    bars = page.locator("#forecast tbody rect")
+    widths = [float(bars.nth(i).get_attribute("width")) for i in range(bars.count())]
+    assert max(widths) <= 100
+    assert widths[0] == max(widths)  # what is learned first stands on top
+    assert page.locator("#forecast rect").first.bounding_box()["width"] > 20
 
 
 def test_architectures_stand_side_by_side_and_move_together(visit, report):

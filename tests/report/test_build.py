@@ -151,7 +151,7 @@ def test_the_doctor_is_asked_only_if_wanted(unet, monkeypatch):
         return Diagnosis(family.name, family.shape, (found,), 12, ())
 
     monkeypatch.setattr("sads.report.build.diagnose", diagnose)
-    assert "Not examined" in build_report([unet]).html
+    assert 'id="doctor"' not in build_report([unet]).html
     assert not asked
     html = build_report([unet], doctor=True).html
     assert asked == [NETWORK]
@@ -196,8 +196,9 @@ def test_a_foreign_network_is_examined(tmp_path):
 
 def test_what_was_measured_is_told_as_sentences(unet):
     html = build_report([unet]).html
-    (said,) = re.findall(r"proved for linear networks only.</p>\s*<ul>(.*?)</ul>", html)
-    assert said.startswith("<li>Measured on 8x8 digits")
+    (said,) = re.findall(r"What was measured:</p>\s*<ul>(.*?)</ul>", html)
+    assert said.startswith("<li>Error tends to be left along large eigenvalues")
+    assert "<li>Measured on 8x8 digits" in said
     assert "What to expect" not in said
     assert "--kind" not in said  # an option of another command
 
@@ -239,6 +240,35 @@ def test_bad_input_is_refused(tmp_path, unet):
         build_report([unet], sweep=tmp_path)
     with pytest.raises(sads.InputError):
         build_report([unet], data="digits,size=16")
+
+
+def test_a_forecast_is_shown_where_it_belongs(tmp_path, unet, transformer, forecast):
+    built = build_report([unet, transformer], forecasts=[forecast])
+    known = sads.load_forecast(forecast).by_band()
+    first, second = content_of(built.html)["explorers"]
+    assert [part["mean"] for part in first["forecast"]] == pytest.approx(known.drift.tolist())
+    assert [part["error"] for part in first["forecast"]] == pytest.approx(known.drift_error)
+    assert second["forecast"] == []
+    assert built.sentences[0].startswith("Learned early: eigenvectors")
+    assert f"--forecast {forecast}" in built.html
+    # Along other directions than the geometry's own there is a table and no panel.
+    sads.forecast(
+        NETWORK, "digits", shape="1x8x8", directions="dct:bands=4", method="one step",
+        networks=8, out=tmp_path / "bands",
+    )  # fmt: skip
+    html = build_report([unet], forecasts=[tmp_path / "bands"]).html
+    assert content_of(html)["explorers"][0]["forecast"] == []
+    assert html.count('class="drift"') == 4
+
+
+def test_forecasts_of_other_networks_are_refused(tmp_path, unet, transformer, forecast):
+    with pytest.raises(sads.InputError, match="of which no geometry is given"):
+        build_report([transformer], forecasts=[forecast])
+    with pytest.raises(sads.ArtefactError, match="no forecast in"):
+        build_report([unet], forecasts=[tmp_path])
+    sads.load_forecast(forecast).save(tmp_path / "copy")
+    with pytest.raises(sads.InputError, match="second forecast"):
+        build_report([unet], forecasts=[forecast, tmp_path / "copy"])
 
 
 def test_an_existing_file_is_kept(tmp_path, unet):

@@ -17,7 +17,7 @@ def test_shapes(text, shape):
     assert parse_shape(text) == shape
 
 
-@pytest.mark.parametrize("text", ["", "x", "16y16", "0x3x3", "1x2x3x4", "-1x3x3", "1.5x2x2"])
+@pytest.mark.parametrize("text", ["", "x", "16y16", "0x3x3", "1x2x3x4x5", "-1x3x3", "1.5x2x2"])
 def test_malformed_shapes(text):
     with pytest.raises(InputError, match="a shape looks like"):
         parse_shape(text)

@@ -14,8 +14,26 @@ from torch import nn
 
 from sads.geometry import Gaussian, Point, Probe, Zero
 from sads.networks import ScoreFamily
+from sads.networks.adapters import Calling
 from sads.path import Schedule
 
+from .calls import (
+    VIDEO,
+    ChannelsLast,
+    Complex,
+    Conditioned,
+    Frames,
+    Keyed,
+    PerToken,
+    Scales,
+    Unpatched,
+    compiled,
+    frames_truth,
+    halved,
+    per_token_inputs,
+    put_together,
+    unpatched_truth,
+)
 from .modules import (
     EDM,
     Buffered,
@@ -76,6 +94,7 @@ class Pattern:
         probe: where it is looked at.
         exact: whether its last layer can be integrated, exactly or by random last layers.
         zero_output: the policy under which it has this geometry.
+        calling: what its user states about the call.
     """
 
     name: str
@@ -87,11 +106,17 @@ class Pattern:
     probe: Probe = field(default_factory=Zero)
     exact: bool = True
     zero_output: str = "explain"
+    calling: Calling | None = None
 
     @property
     def family(self) -> ScoreFamily:
         return ScoreFamily(
-            self.factory, self.shape, self.schedule, self.name, prediction=self.prediction
+            self.factory,
+            self.shape,
+            self.schedule,
+            self.name,
+            prediction=self.prediction,
+            calling=self.calling,
         )
 
 
@@ -226,4 +251,20 @@ PATTERNS = [
         lambda: sampled_truth(lambda t, z: torch.tanh(z)),
         exact=False,
     ),
+    Pattern("channels last", ChannelsLast, closed_form),
+    Pattern("complex", Complex, closed_form),
+    Pattern("dictionary of its own", Keyed, closed_form),
+    Pattern("several resolutions", Scales, closed_form),
+    Pattern("conditions of all kinds", Conditioned, closed_form),
+    Pattern("time for each token", PerToken, closed_form, calling=Calling(inputs=per_token_inputs)),
+    Pattern("half precision", halved, closed_form),
+    Pattern("compiled", compiled, closed_form),
+    Pattern(
+        "patches of a video, behind text",
+        Unpatched,
+        unpatched_truth,
+        shape=VIDEO,
+        calling=Calling(unpatchify=put_together),
+    ),
+    Pattern("frames as samples", Frames, frames_truth, shape=VIDEO),
 ]

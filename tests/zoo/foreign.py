@@ -3,7 +3,7 @@
 Each is special in one way and takes samples of 1x4x4 unless `SUBJECTS` says otherwise.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -11,7 +11,6 @@ from torch import nn
 
 import sads
 from sads.networks import CNN, ScoreFamily
-from sads.path import Schedule
 from tests.networks.zoo import Conv, Flat, Keyword, Labelled, Pair, Preconditioned, Sampled
 from tests.networks.zoo import zero_module as zeroed
 
@@ -27,7 +26,7 @@ class Subject:
         shape: of one sample.
         expected: what it must be taken to predict.
         prediction: what it is said to predict; None where nobody says it.
-        schedule: that it is meant for.
+        options: more of the grammar, which tell its path and time.
         zero_output: the policy under which it has a geometry.
     """
 
@@ -35,18 +34,18 @@ class Subject:
     shape: tuple[int, ...] = (1, 4, 4)
     expected: str = "eps"
     prediction: str | None = None
-    schedule: Schedule = Schedule()
+    options: str = ""
     zero_output: str = "explain"
 
     @property
     def name(self) -> str:
         """The network in the grammar."""
         told = "" if self.prediction is None else f",prediction={self.prediction}"
-        return f"{__name__}:{self.factory}{told}"
+        return f"{__name__}:{self.factory}{told}{self.options}"
 
     @cached_property
     def family(self) -> ScoreFamily:
-        return replace(sads.network(self.name, shape=self.shape), schedule=self.schedule)
+        return sads.network(self.name, shape=self.shape)
 
 
 def tensors() -> nn.Module:
@@ -115,12 +114,49 @@ def cosines() -> nn.Module:
     return Conv(channels=1, width=WIDTH)
 
 
+def flows() -> nn.Module:
+    return Conv(channels=1, width=WIDTH)
+
+
+def turned() -> nn.Module:
+    return CNN((1, 4, 4), width=WIDTH, depth=1)
+
+
 def dropouts() -> nn.Module:
     class Dropping(Conv):
         def forward(self, x, t):
             return super().forward(torch.dropout(x, 0.1, self.training), t)
 
     return Dropping(channels=1, width=WIDTH)
+
+
+def stated() -> nn.Module:
+    """Needs what its file states: a depth, a time for each row, patches put together."""
+
+    class Deep(Conv):
+        def forward(self, x, times, depth):
+            out = super().forward(x + depth, times[:, 0])
+            return out.unfold(2, 2, 2).unfold(3, 2, 2).flatten(4).flatten(1, 3)
+
+    return Deep(channels=1, width=WIDTH)
+
+
+def stated_inputs(x, t):
+    return {"times": t[:, None].expand(-1, 4), "depth": torch.zeros_like(x)}
+
+
+def stated_unpatchify(output, x):
+    return output.view(-1, 2, 2, 2, 2).transpose(2, 3).reshape(x.shape)
+
+
+def videos() -> nn.Module:
+    class Video(Conv):
+        def forward(self, x, t):
+            flat = x.transpose(1, 2).flatten(0, 1)
+            each = super().forward(flat, t.repeat_interleave(x.shape[2]))
+            return {"video": each.view(x.transpose(1, 2).shape).movedim(2, -1)[..., 0][:, None]}
+
+    return Video(channels=1, width=WIDTH)
 
 
 def ours() -> nn.Module:
@@ -141,7 +177,11 @@ SUBJECTS = [
     Subject("signals", shape=(1, 16)),
     Subject("vectors", shape=(6,)),
     Subject("zeros", zero_output="last"),
-    Subject("cosines", schedule=Schedule("cosine", 500)),
+    Subject("cosines", options=",path=cosine,levels=500"),
+    Subject("flows", prediction="flow", expected="flow"),
+    Subject("turned", prediction="flow", expected="flow", options=",time=thousand,reverse"),
     Subject("dropouts"),
+    Subject("stated"),
+    Subject("videos", shape=(1, 2, 4, 4)),
     Subject("ours"),
 ]

@@ -11,17 +11,5 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(request.param, tmp_path_factory.mktemp(request.param.factory))
 
 
-#: What is missing, by network and verb.
-MISSING = {
-    ("cosines", "test_sweep"): "a trial has no noise schedule: its network gets the linear one",
-}
-
-
-@pytest.fixture(autouse=True)
-def expected(request: pytest.FixtureRequest, case: Case) -> None:
-    if reason := MISSING.get((case.subject.factory, request.function.__name__)):
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
-
-
 class TestForeignNetworks(EveryVerb):
     """All verbs, network by network."""

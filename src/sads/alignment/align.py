@@ -16,6 +16,12 @@ cross-fitted eigenvalues of G, which are free of that bias to second order (`dir
 
 Errors combine two independent sources: the spread of x^T G x over the samples, and the spread of
 tr(G_k C) over the independent folds G_k of the geometry.
+
+*In a subspace* with the projection P on it all of this is about P G P and P C P, and rotations are
+those that keep the subspace. With F the score and x an independent sample, alpha is E[(a + b)^2]
+with a = (P x)^T F and b = (x - P x)^T F, so that the alpha of the whole is within
+
+    (sqrt(alpha) -+ sqrt(beta))^2,      beta = E[b^2] <= tr(G - P G P) (E|x|^2 - E|P x|^2) / copies.
 """
 
 from dataclasses import dataclass
@@ -25,7 +31,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from ..directions import Band
+from ..directions import Band, Structure
+from ..directions.structure import Compressed
 from ..directions.symmetry import average
 from ..frames import as_frame
 from ..geometry import Geometry
@@ -63,6 +70,7 @@ class Alignment(Shown):
         alpha_max: the largest.
         relative: alpha D / (tr G tr C).
         relative_error: its standard error.
+        energy: share of the data's second moment in the subspace of the geometry; 1 in the whole.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
@@ -82,6 +90,18 @@ class Alignment(Shown):
     alpha_max: float
     relative: float
     relative_error: float
+    energy: float = 1.0
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between which the alpha of the whole space lies; no interval where all of it is known."""
+        if not self.geometry.compressed:
+            return self.alpha, self.alpha
+        share, trace = self.geometry.inside[0], float(np.trace(self.reduced))
+        outside = max(1.0 - share, 0.0) * self.geometry.trace / self.geometry.structure.copies
+        beta = outside * (trace / self.energy - trace if self.energy > 0 else 0.0)
+        low = max(np.sqrt(self.alpha) - np.sqrt(beta), 0.0) ** 2
+        return float(low), float((np.sqrt(self.alpha) + np.sqrt(beta)) ** 2)
 
     @property
     def singular(self) -> bool:
@@ -152,12 +172,15 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
     factor = geometry.factor  # its own temporary memory is free again before C takes its own
 
     def watch(chunk: Float[np.ndarray, "n D"]) -> None:
-        forms = np.einsum("ij,ij->i", chunk, geometry.structure.apply(factor, chunk))
+        forms = _forms(geometry.structure, factor, chunk)
         both = np.stack([forms, np.square(chunk).sum(axis=1)])
         sums[:] += both @ both.T
 
-    moment = second_moment(data, geometry.shape, watch=watch, name=name)
-    reduced, trace = moment.reduced(geometry.structure), moment.trace
+    structure = geometry.structure
+    inside = structure if isinstance(structure, Compressed) else None
+    moment = second_moment(data, geometry.shape, subspace=inside, watch=watch, name=name)
+    reduced, trace = moment.reduced(structure), moment.trace if inside is None else moment.energy
+    energy = 1.0 if inside is None else moment.trace / moment.energy
     sigmas = moment.eigenvalues(destroy=True)
     alpha = float(np.vdot(factor, reduced))
     scale = geometry.structure.size / (geometry.trace * trace)
@@ -180,11 +203,22 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
         alpha_max=highest,
         relative=alpha * scale,
         relative_error=float(np.sqrt(ratio_variance / number + spread[1] ** 2)),
+        energy=energy,
     )
 
 
+def _forms(
+    structure: Structure, factor: Float[np.ndarray, "n n"], chunk: Float[np.ndarray, "k D"]
+) -> Float[np.ndarray, " k"]:
+    """x^T G x of each sample; of a subspace without lifting anything."""
+    if not isinstance(structure, Compressed):
+        return np.einsum("ij,ij->i", chunk, structure.apply(factor, chunk))
+    parts = structure.parts(chunk)
+    return np.einsum("ijk,ijk->i", parts, parts @ factor)
+
+
 def _eigenvalues(geometry: Geometry) -> Float[np.ndarray, " D"]:
-    """Of the estimate itself, descending: theorem 2 is exact for these."""
+    """Eigenvalues of the estimate itself, descending; theorem 2 is exact for these."""
     values = np.linalg.eigvalsh(geometry.factor)[::-1]
     return np.repeat(np.maximum(values, 0.0), geometry.structure.copies)
 
@@ -203,10 +237,12 @@ def _fold_errors(
     if geometry.exact:
         return 0.0, 0.0
     alphas, ratios = [], []
-    for fold in geometry.each_fold:  # one at a time: twelve factors may be gigabytes
+    for k, fold in enumerate(geometry.each_fold):  # twelve factors may be gigabytes
         factor = average(fold, geometry.structure, geometry.symmetries)
         alphas.append(float(np.vdot(factor, reduced)))
         trace = float(np.trace(factor)) * geometry.structure.copies
+        if geometry.compressed:
+            trace = geometry.fold_trace(k)
         ratios.append(scale * alphas[-1] / trace)
     count = np.sqrt(len(alphas))
     return float(np.std(alphas, ddof=1) / count), float(np.std(ratios, ddof=1) / count)

@@ -8,6 +8,10 @@ With eigenvectors of G in U and of C in V as columns, both descending, and R the
 
 *Rank k* takes only the leading k data directions there and leaves D - k directions exactly in place
 (`orthogonal.least_move`). The network learns z = W x; samples return by x = W^T z.
+
+*Whitening* changes lengths as well: W = C^(-1/2), the symmetric root, so that E[z z^T] = I and no
+direction is left that a geometry could prefer; alpha is tr G. Directions in which the data has less
+than `FLOOR` of its mean eigenvalue are stretched no further than that. Samples return by C^(1/2) z.
 """
 
 from typing import Any
@@ -23,6 +27,9 @@ from .moments import Moment, Samples, second_moment
 from .orthogonal import EQUAL, least_move, random_orthogonal, repeats, settle
 from .rotation import Origin, Rotation, geometry_digest
 
+FLOOR = 1e-3  # of the mean eigenvalue of C
+KINDS = ("min", "max", "random", "identity", "whiten")
+
 
 def make_rotation(
     kind: str,
@@ -36,7 +43,7 @@ def make_rotation(
     """A rotation of a kind.
 
     Args:
-        kind: `min` and `max` need a geometry and data, `random` of some rank needs data.
+        kind: `min` and `max` need a geometry and data, `whiten` and `random` of some rank data.
         shape: shape of one sample, where no geometry tells it.
         geometry: whose alignment is changed.
         data: whose leading directions are placed.
@@ -44,11 +51,20 @@ def make_rotation(
         seed: of a random rotation, or a generator that gives one.
     """
     seed = as_seed(seed)
+    if geometry is not None and geometry.compressed:
+        raise InputError(
+            f"a rotation needs a geometry of the whole space, this one is of the subspace "
+            f"{geometry.plan.subspace}: the directions of small eigenvalue, where data is moved, "
+            "are outside; make a geometry of a smaller shape in the whole"
+        )
     size = _size(kind, shape, geometry, data, rank)
     shape = geometry.shape if geometry is not None else tuple(shape or ())
     moment = None if data is None else second_moment(data, shape)
+    back = None
     if kind == "identity":
         matrix, repeated = np.eye(size), (0, 0)
+    elif kind == "whiten" and moment is not None:
+        (matrix, back), repeated = _whitening(moment), (0, 0)
     elif kind == "random" and rank is None:
         matrix, repeated = random_orthogonal(size, size, stream(seed, "a whole rotation")), (0, 0)
     else:
@@ -68,7 +84,15 @@ def make_rotation(
         repeated=repeated,
         **(_identity(geometry) if geometry is not None and kind in ("min", "max") else {}),
     )
-    return Rotation(torch.from_numpy(matrix.astype(np.float32)), origin)
+    inverse = None if back is None else torch.from_numpy(back.astype(np.float32))
+    return Rotation(torch.from_numpy(matrix.astype(np.float32)), origin, inverse)
+
+
+def _whitening(moment: Moment) -> tuple[Float[np.ndarray, "D D"], Float[np.ndarray, "D D"]]:
+    """C^(-1/2) and C^(1/2), with small eigenvalues of C raised to the floor."""
+    values, vectors = moment.leading(len(moment.matrix))
+    roots = np.sqrt(np.maximum(values, FLOOR * moment.trace / len(values)))
+    return (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
 
 
 def _size(
@@ -79,12 +103,14 @@ def _size(
     rank: int | None,
 ) -> int:
     """D, after all checks that need no work."""
-    if kind not in ("min", "max", "random", "identity"):
-        raise InputError(f"unknown rotation {kind!r}: expected min, max, random or identity")
+    if kind not in KINDS:
+        raise InputError(f"unknown rotation {kind!r}: expected {', '.join(KINDS)}")
     if kind in ("min", "max") and (geometry is None or data is None):
         raise InputError(f"the rotation {kind!r} needs a geometry and data: name both")
     if kind == "identity" and rank is not None:
         raise InputError("the identity moves nothing: it takes no rank")
+    if kind == "whiten" and (data is None or rank is not None):
+        raise InputError("whitening needs data and is of all directions: name the data, no rank")
     if kind == "random" and rank is not None and data is None:
         raise InputError("a random rotation of some rank needs the data whose directions it moves")
     if geometry is None and shape is None:

@@ -6,7 +6,8 @@ grows with the number of samples. For tr(G C) with a geometry of n rows and m co
 
     R[a, b] = sum_j C[(a, j), (b, j)],      n x n;
 
-the whole of C is needed for its eigenvalues.
+the whole of C is needed for its eigenvalues. In a subspace (`directions.subspaces`) C is that of
+the coordinates of the samples, and their energy tells what lies outside.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,9 +20,11 @@ from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssu
 
 from ..data import Dataset
 from ..directions import Structure
+from ..directions.structure import Compressed
 from ..errors import InputError
 
 CHUNK = 512  # samples added at once
+MOST_VALUES = 2**25  # of the samples added at once, where they are large
 Samples = Dataset | np.ndarray | Iterable[np.ndarray]
 Watch = Callable[[np.ndarray], None]
 
@@ -31,31 +34,36 @@ class Moment:
     """The empirical second moment of a set of samples.
 
     Attributes:
-        matrix: C, symmetric.
+        matrix: C, symmetric; in a subspace that of the coordinates.
         count: samples behind it.
         name: of the data.
+        energy: the mean of |x|^2, what lies outside of a subspace included.
     """
 
     matrix: Float[np.ndarray, "D D"]
     count: int
     name: str
+    energy: float
 
     @property
     def trace(self) -> float:
-        """Tr C, the mean of |x|^2."""
+        """The trace of C, the mean of |x|^2; in a subspace, of what lies inside."""
         return float(np.trace(self.matrix))
 
     def reduced(self, structure: Structure) -> Float[np.ndarray, "n n"]:
         """R, the moment summed over the copies of a structure."""
         if structure.rows == 1:
             return np.array([[self.trace]])
+        if isinstance(structure, Compressed):
+            sides = (structure.copies, structure.rows)
+            return np.einsum("jajb->ab", self.matrix.reshape(sides * 2))
         result = np.zeros((structure.rows, structure.rows))
         for copy in structure.entries.T:
             result += self.matrix[np.ix_(copy, copy)]
         return result
 
     def eigenvalues(self, *, destroy: bool = False) -> Float[np.ndarray, " D"]:
-        """Descending; what rounding put below zero is zero.
+        """Eigenvalues, descending; those that rounding put below zero are zero.
 
         Args:
             destroy: compute in the matrix's own memory, which is of no use afterwards.
@@ -73,13 +81,19 @@ class Moment:
 
 
 def second_moment(
-    data: Samples, shape: tuple[int, ...], *, watch: Watch | None = None, name: str = "data"
+    data: Samples,
+    shape: tuple[int, ...],
+    *,
+    subspace: Compressed | None = None,
+    watch: Watch | None = None,
+    name: str = "data",
 ) -> Moment:
     """C of samples that are read once.
 
     Args:
         data: a dataset, an array (N, *shape), or an iterable of such arrays.
         shape: shape of one sample.
+        subspace: where only the coordinates in a subspace count.
         watch: called with each chunk of flattened samples, float64 (n, D).
         name: of the data, where it has none itself.
 
@@ -87,13 +101,15 @@ def second_moment(
         InputError: if the shape differs, values are not finite, or all samples are the same.
     """
     name = data.name if isinstance(data, Dataset) else name
-    size = int(np.prod(shape))
+    size = int(np.prod(shape)) if subspace is None else subspace.directions
     matrix = np.zeros((size, size), order="F")  # BLAS adds in place to this order only
-    count, spread, first = 0, 0.0, None
+    count, spread, energy, first = 0, 0.0, 0.0, None
     for chunk in _chunks(data, shape, name):
         first = chunk[0].copy() if first is None else first
         spread = max(spread, float(np.abs(chunk - first).max()))
-        matrix = dsyrk(1.0, chunk.T, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        own = chunk if subspace is None else subspace.parts(chunk).reshape(len(chunk), -1)
+        matrix = dsyrk(1.0, own.T, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        energy += float(np.vdot(chunk, chunk))
         count += len(chunk)
         if watch is not None:
             watch(chunk)
@@ -106,7 +122,7 @@ def second_moment(
             "was read and scaled"
         )
     matrix /= count
-    return Moment(_symmetric(matrix), count, name)
+    return Moment(_symmetric(matrix), count, name, energy / count)
 
 
 def _chunks(data: Samples, shape: tuple[int, ...], name: str) -> Iterator[np.ndarray]:
@@ -120,8 +136,11 @@ def _chunks(data: Samples, shape: tuple[int, ...], name: str) -> Iterator[np.nda
                 f"{name} has samples of shape {got or 'a single number'}, the geometry has "
                 f"{expected}: resize the data, or make a geometry on {got}"
             )
-        for start in range(0, len(part), CHUNK):
-            chunk = part[start : start + CHUNK].reshape(-1, int(np.prod(shape))).astype(np.float64)
+        together = max(1, min(CHUNK, MOST_VALUES // int(np.prod(shape))))
+        for start in range(0, len(part), together):
+            chunk = (
+                part[start : start + together].reshape(-1, int(np.prod(shape))).astype(np.float64)
+            )
             if not np.isfinite(chunk).all():
                 raise InputError(f"{name} has NaN or infinite values: clean it first")
             yield chunk

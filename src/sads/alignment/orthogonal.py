@@ -59,7 +59,7 @@ def repeats(values: Float[np.ndarray, " k"], largest: float) -> list[slice]:
 def settle(
     values: Float[np.ndarray, " k"], vectors: Float[np.ndarray, "D k"]
 ) -> Float[np.ndarray, "D k"]:
-    """Eigenvectors whose signs, and bases where eigenvalues repeat, depend on no accident."""
+    """Eigenvectors with fixed signs, and with fixed bases where eigenvalues repeat."""
     result = np.empty_like(vectors)
     for run in repeats(values, float(values[0])):
         result[:, run] = _settled_basis(vectors[:, run])

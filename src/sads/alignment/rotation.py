@@ -1,11 +1,11 @@
-"""An orthogonal map of samples, in memory and on disk.
+"""An invertible linear map of samples, in memory and on disk: a rotation, or a whitening.
 
-On disk it is one safetensors file: the matrix with a header under one checksum.
+On disk it is one safetensors file: the matrix with a header under one checksum. A rotation returns
+by its transpose; a whitening changes lengths, so the matrix that returns is stored beside it.
 """
 
 import math
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from jaxtyping import Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from ..choices import RotationKind
 from ..errors import ArtefactError, InputError
 from ..geometry import Geometry
 from ..inspection.zero_outputs import is_named
@@ -24,14 +25,12 @@ FILE = "rotation.safetensors"
 FORMAT, UNSEALED = "sads.rotation/2", "sads.rotation/1"
 LONGER = 1e-3  # by how much a row of a rotation may miss the length of one
 
-Kind = Literal["min", "max", "random", "identity"]
-
 
 class Origin(BaseModel, frozen=True, extra="forbid"):
     """Where a rotation comes from.
 
     Attributes:
-        kind: `min`, `max`, `random` or `identity`.
+        kind: `min`, `max`, `random`, `identity` or `whiten`.
         shape: shape of one sample.
         rank: leading data directions that are placed; None for all.
         seed: of a random rotation.
@@ -46,7 +45,7 @@ class Origin(BaseModel, frozen=True, extra="forbid"):
             would have been as good.
     """
 
-    kind: Kind
+    kind: RotationKind
     shape: tuple[int, ...]
     rank: int | None = None
     seed: int | None = None
@@ -68,8 +67,9 @@ class Rotation(nn.Module):
     """An orthogonal map of samples: `forward` into the space of training, `inverse` back.
 
     Args:
-        matrix: W, orthogonal (D, D).
+        matrix: W, orthogonal (D, D) unless `back` is given.
         origin: where it comes from.
+        back: the inverse of a W that changes lengths.
 
     >>> import sads, torch
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -80,11 +80,23 @@ class Rotation(nn.Module):
     """
 
     matrix: Float[Tensor, "D D"]
+    back: Float[Tensor, "D D"] | None
 
-    def __init__(self, matrix: Float[Tensor, "D D"], origin: Origin):
+    def __init__(
+        self,
+        matrix: Float[Tensor, "D D"],
+        origin: Origin,
+        back: Float[Tensor, "D D"] | None = None,
+    ):
         super().__init__()
         self.register_buffer("matrix", matrix)
+        self.register_buffer("back", back)
         self.origin = origin
+
+    @property
+    def keeps_noise(self) -> bool:
+        """Whether white noise stays white noise, so that a network's prediction can return."""
+        return self.back is None
 
     def made_for(self, geometry: Geometry) -> bool:
         """Whether it was made with this very geometry, or with none."""
@@ -97,9 +109,9 @@ class Rotation(nn.Module):
 
     @property
     def error(self) -> float:
-        """Largest entry of |W^T W - I|, in float64."""
+        """Largest entry of |W^-1 W - I|, in float64, with W^-1 as it is used."""
         matrix = self.matrix.double()
-        product = matrix.T @ matrix
+        product = (matrix.T if self.back is None else self.back.double()) @ matrix
         product.diagonal().sub_(1.0)
         return product.abs().max().item()
 
@@ -108,8 +120,8 @@ class Rotation(nn.Module):
         return self._multiply(x, self.matrix.T)
 
     def inverse(self, z: Float[Tensor, "N ..."]) -> Float[Tensor, "N ..."]:
-        """The samples in their own space, x = W^T z."""
-        return self._multiply(z, self.matrix)
+        """The samples in their own space, x = W^-1 z."""
+        return self._multiply(z, self.matrix if self.back is None else self.back.T)
 
     @property
     def digest(self) -> str:
@@ -137,6 +149,8 @@ def geometry_digest(geometry: Geometry) -> str:
 def write_rotation(directory: Path, rotation: Rotation) -> None:
     """Write into a directory that this process already holds (`storage.writing`)."""
     tensors = {"matrix": rotation.matrix.detach().cpu().contiguous()}
+    if rotation.back is not None:
+        tensors["back"] = rotation.back.detach().cpu().contiguous()
     # Trials know a rotation by this text: it says of redrawn layers only where there are some.
     aside = None if rotation.origin.redrawn else {"redrawn"}
     header = {"origin": rotation.origin.model_dump_json(exclude=aside)}
@@ -162,17 +176,25 @@ def load_rotation(directory: str | Path) -> Rotation:
     stored = read_sealed(path, FORMAT, unsealed=UNSEALED, framework="pt")
     with sensible(path):
         origin = Origin.model_validate(parse_json(stored.metadata["origin"]))
-        matrix = stored.tensors["matrix"]
-        _check(origin, matrix)
-    return Rotation(matrix, origin)
+        matrix, back = stored.tensors["matrix"], stored.tensors.get("back")
+        _check(origin, matrix, back)
+    return Rotation(matrix, origin, back)
 
 
-def _check(origin: Origin, matrix: Tensor) -> None:
+def _check(origin: Origin, matrix: Tensor, back: Tensor | None) -> None:
     size = check_shape(origin.shape)
     floating = matrix.dtype in (torch.float32, torch.float64)
     expect(matrix.shape == (size, size) and floating, f"a matrix of {size} x {size} floats")
-    lengths = matrix.double().norm(dim=1)
-    expect(bool(((lengths - 1).abs() <= LONGER).all()), "an orthogonal matrix")
+    expect(
+        (back is None) == (origin.kind != "whiten"), "an inverse with a whitening, and only there"
+    )
+    if back is None:
+        lengths = matrix.double().norm(dim=1)
+        expect(bool(((lengths - 1).abs() <= LONGER).all()), "an orthogonal matrix")
+    else:
+        expect(back.shape == matrix.shape and back.dtype == matrix.dtype, "an inverse of its size")
+        diagonal = (back.double() * matrix.double().T).sum(dim=1)
+        expect(bool(((diagonal - 1).abs() <= LONGER).all()), "a matrix and its inverse")
     expect(origin.rank is None or 1 <= origin.rank <= size, f"a rank of 1 to {size}")
     expect(origin.seed is None or origin.seed >= 0, "a seed from 0 on")
     expect(min(origin.repeated) >= 0, "numbers of repeated directions from 0 on")

@@ -27,7 +27,7 @@ class RotationTransformer(_Transformer):
 
     Args:
         geometry: of the network that will learn the rotated data.
-        kind: `min`, `max`, `random` or `identity`.
+        kind: `min`, `max`, `random`, `identity` or `whiten`.
         rank: leading data directions that move; all unless given.
         seed: of a random rotation.
 

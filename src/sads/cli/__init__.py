@@ -20,6 +20,8 @@ COMMANDS = [
     "data",
     "align",
     "rotate",
+    "summary",
+    "atlas",
     "doctor",
     "rank",
     "train",

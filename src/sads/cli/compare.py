@@ -14,6 +14,7 @@ def compare(
     *,
     level: float = 0.01,
     ignore_scale: Flag = False,
+    junit: Path | None = None,
     json: Flag = False,
 ) -> None:
     """Tell whether two geometries differ, in which bands and by how much.
@@ -28,13 +29,19 @@ def compare(
         level: of equal geometries, this share is called different by chance.
         ignore_scale: do not count a common factor of all eigenvalues as a difference: it changes
             no directions.
+        junit: a file to write for continuous integration, with one test; replaced if it is there.
         json: print the result as one JSON object.
     """
     from .. import comparison
     from ..geometry import load_geometry
     from ..presentation.comparison import comparison_sentences
     from ..presentation.geometry import provenance, taken_as
+    from ..presentation.junit import comparison_cases, write_junit
+    from ..storage.files import file_target
     from .progress import waiting
+
+    if junit is not None:
+        file_target(junit)  # a place that cannot be written is refused before any work
 
     a, b = load_geometry(first), load_geometry(second)
     with waiting("comparing fold by fold"):
@@ -45,4 +52,6 @@ def compare(
     else:
         taken = dict.fromkeys([*taken_as(a.plan), *taken_as(b.plan)])  # mostly the same
         print("\n".join([*taken, *comparison_sentences(result)]))
+    if junit is not None:
+        write_junit(junit, f"sads compare {first} {second}", comparison_cases(result))
     sys.exit(int(result.different))

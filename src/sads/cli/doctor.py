@@ -1,7 +1,10 @@
 """`sads doctor`: what is wrong with a network."""
 
 import json as jsonlib
+import sys
 from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
 
 from .options import Flag, Seed
 
@@ -12,9 +15,14 @@ def doctor(
     shape: str | None = None,
     networks: int | None = None,
     seed: Seed = 0,
+    fail_on: Literal["error", "warning", "note"] | None = None,
+    junit: Path | None = None,
     json: Flag = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
 ) -> None:
     """Say what is wrong with an architecture, before anyone trains it.
+
+    Exit code 0, or with `--fail-on` 1 if there is a finding of that severity or a worse one.
 
     Example: `sads doctor iddpm-16`
 
@@ -24,12 +32,30 @@ def doctor(
         shape: shape of one sample, CxHxW; presets have their own.
         networks: untrained networks behind each of the two geometries that are looked at.
         seed: of all random draws.
-        json: print the result as one JSON object.
+        fail_on: the least severity that makes the exit code 1.
+        junit: a file to write for continuous integration: a test for each finding, which fails
+            from the severity of `--fail-on` on, `warning` unless given; replaced if it is there.
+        json: print the result as one JSON object, with all findings.
+        all: also explain what is common in healthy networks, instead of naming it in one line.
     """
     from .. import api
+    from ..doctor.finding import at_least
     from ..presentation.doctor import sentences
+    from ..presentation.junit import doctor_cases, write_junit
+    from ..storage.files import file_target
     from .progress import waiting
+
+    if junit is not None:
+        file_target(junit)  # a place that cannot be written is refused before any work
 
     with waiting(f"examining {network}") as tell:
         diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
-    print(jsonlib.dumps(asdict(diagnosis)) if json else "\n".join(sentences(diagnosis)))
+    print(
+        jsonlib.dumps(asdict(diagnosis))
+        if json
+        else "\n".join(sentences(diagnosis, everything=all))
+    )
+    if junit is not None:
+        write_junit(junit, f"sads doctor {network}", doctor_cases(diagnosis, fail_on or "warning"))
+    if fail_on is not None and at_least(diagnosis.findings, fail_on):
+        sys.exit(1)

@@ -21,7 +21,7 @@ from ..errors import SadsError
 USAGE, DEFECT = 2, 70
 LONGEST = 600  # characters of a message: inputs of thousands of digits are cut in the middle
 
-_KEYWORD = re.compile(r"\b(estimator|force|zero_output)=(?:'(\w+)'|True)")
+_KEYWORD = re.compile(r"\b([a-z_]+)=(?:'([^']*)'|True)")  # as the library names an argument
 
 # torch has no type of its own for these; each is part of a RuntimeError's message.
 _NO_MEMORY = (
@@ -54,15 +54,8 @@ def explained(error: Exception) -> tuple[str, int]:
 def one_line(error: BaseException) -> str:
     """The message of an error without line breaks, cut in the middle if it is very long."""
     text = " ".join(str(error).split()) or type(error).__name__
-    # What the library calls shape='1x16x16' is an option here.
-    text = re.sub(r"\b([a-z_]+)='([^']*)'", _as_option, text)
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
-
-
-def _as_option(keyword: re.Match[str]) -> str:
-    name = "from" if keyword[1] == "seed_from" else keyword[1].replace("_", "-")
-    return f"--{name} {keyword[2]}"
 
 
 def in_options(text: str) -> str:
@@ -73,7 +66,8 @@ def in_options(text: str) -> str:
     """
 
     def option(keyword: re.Match[str]) -> str:
-        return f"--{keyword[1].replace('_', '-')} {keyword[2] or ''}".rstrip()
+        name = "from" if keyword[1] == "seed_from" else keyword[1].replace("_", "-")
+        return f"--{name} {keyword[2] or ''}".rstrip()
 
     return _KEYWORD.sub(option, text)
 

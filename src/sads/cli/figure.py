@@ -21,6 +21,7 @@ def figure(
     faces: str | None = None,
     cifar: str | None = None,
     seed_from: Annotated[Path | None, Parameter(name="--from")] = None,
+    rows: Path = Path("docs/results"),
     retry_failed: Flag = False,
     json: Flag = False,
 ) -> None:
@@ -32,7 +33,8 @@ def figure(
     Example: `sads figure 4 --scale laptop --out figures`
 
     Args:
-        name: 1 to 11, A to D, or `all`.
+        name: 1 to 11, A to D, or `all` of these; 1R, 2R, 6R, E, F and G train nothing and read
+            the rows of registered experiments.
         scale: `smoke` (a minute), `laptop` (minutes to hours) or `paper` (the paper's sizes).
         out: directory for the files, and for unfinished work.
         engine: where trials run: `local`, `dask` or `dask:ADDRESS`.
@@ -43,6 +45,7 @@ def figure(
         cifar: CIFAR-10, for example `npz:FILE:images,scale`.
         seed_from: take over finished trials from this table (`figure-NN.csv`, or `sads results
             --csv`).
+        rows: directory of the tables that 1R, 2R, 6R, E, F and G read.
         retry_failed: run trials that failed once more.
         json: print the verdicts as one JSON object.
     """
@@ -57,7 +60,9 @@ def figure(
     parts = tuple(only.split(",")) if only else ()
     verdicts = []
     with status(f"figure {name}") as say:
-        request = Request(scale, out, engine, workers, parts, sources, seed_from, retry_failed, say)
+        request = Request(
+            scale, out, engine, workers, parts, sources, seed_from, rows, retry_failed, say
+        )
         for made in make_figures(name, request):
             verdicts.append(made.verdict.summary())
             if not json:

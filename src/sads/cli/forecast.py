@@ -2,11 +2,9 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from .options import Seed
+from ..choices import ForecastMethod, Optimiser
+from .options import Flag, Seed
 
 
 def forecast(
@@ -15,7 +13,7 @@ def forecast(
     data: str,
     shape: str | None = None,
     directions: str | None = None,
-    optimiser: Literal["adam", "adamw", "sgd"] = "adam",
+    optimiser: Optimiser = "adam",
     learning_rate: float = 1e-3,
     batch_size: int = 64,
     weight_decay: float = 0.0,
@@ -23,14 +21,14 @@ def forecast(
     steps: int = 300,
     timestep_law: str = "uniform",
     loss_weights: str = "uniform",
-    method: Literal["auto", "one step", "tangent flow", "pilot"] = "auto",
+    method: ForecastMethod = "auto",
     networks: int | None = None,
     tolerance: float = 0.1,
     seed: Seed = 0,
     out: Path | None = None,
     png: Path | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Forecast what training learns early, what late and what stays noisy, direction by direction.
 

@@ -3,8 +3,8 @@
 import json as jsonlib
 from pathlib import Path
 from shlex import quote
-from typing import Literal
 
+from ..choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
 
 
@@ -15,14 +15,17 @@ def geometry(
     networks: int | None = None,
     tolerance: float | None = None,
     probe: str = "zero",
-    of: Literal["outputs", "tangent"] = "outputs",
-    estimator: Literal["integrated", "naive"] | None = None,
-    weighting: Literal["score", "noise"] = "score",
+    of: Quantity = "outputs",
+    estimator: EstimatorName | None = None,
+    weighting: Weighting = "score",
     timesteps: str | None = None,
     seed: Seed = 0,
     out: Path | None = None,
     device: str = "cpu",
-    zero_output: Literal["explain", "last", "all"] = "explain",
+    engine: str | None = None,
+    workers: int | None = None,
+    zero_output: ZeroOutput = "explain",
+    subspace: str | None = None,
     dry_run: Flag = False,
     json: Flag = False,
 ) -> None:
@@ -45,17 +48,26 @@ def geometry(
         timesteps: only timesteps A to B-1, as `A:B`; 0 is the least noisy.
         seed: of all random draws.
         out: directory for the result; an interrupted run is continued from there.
-        device: `cpu` or `cuda`.
+        device: `cpu` or `cuda`; with a dask engine, every batch then asks for one unit of `GPU`.
+        engine: who computes: `local` (processes on this machine), `dask` (a cluster on this
+            machine) or `dask:ADDRESS` (a scheduler); threads of this process unless given.
+        workers: batches at once; by default as many as this machine has cores, or the scheduler
+            threads.
         zero_output: what to do about networks that output zero at initialisation: `explain` why,
             redraw the `last` layer that zeroes the output, or `all` zero layers.
+        subspace: of large samples, the subspace that is estimated: `dct:K` for the lowest K x K
+            frequencies of each channel, `adaptive:M` for M directions that a sketch finds
+            (`adaptive:M,sketch=N` from N networks), `full` for the whole. Unless given the whole,
+            and one that fits where that does not.
         dry_run: say what the networks are taken for, how they would be read, in which precision
             and with how much memory, and estimate nothing.
         json: print the result as one JSON object.
     """
     from ..geometry import Options, estimate_geometry, planned_geometry
     from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
+    from ..remote import supply_for
     from ..specs import parse_timesteps
-    from ..specs.sources import as_family, as_probe
+    from ..specs.sources import as_family, as_probe, as_subspace
     from .progress import networks_bar
 
     with networks_bar(network) as report:
@@ -71,7 +83,9 @@ def geometry(
             seed=seed,
             device=device,
             zero_output=zero_output,
+            subspace=as_subspace(subspace),
             out=out,
+            supply=supply_for(engine, network, family, probe, workers=workers, device=device),
             on_progress=report,
         )
         if dry_run:

@@ -3,6 +3,7 @@
 import json as jsonlib
 from pathlib import Path
 
+from ..choices import Criterion, Optimiser
 from .options import Flag, Seed
 
 
@@ -13,17 +14,22 @@ def rank(
     pilot: Flag = False,
     steps: int = 40,
     seeds: int = 4,
-    by: str = "constant",
+    by: Criterion = "constant",
     level: float = 0.95,
     batch_size: int = 64,
     learning_rate: float = 1e-3,
+    optimiser: Optimiser = "adam",
+    weight_decay: float = 0.0,
+    warm_up: int = 0,
+    timestep_law: str = "uniform",
+    loss_weights: str = "uniform",
     out: Path | None = None,
     seed: Seed = 0,
     json: Flag = False,
 ) -> None:
     """Order architectures for a dataset, and say how often such orders have been right.
 
-    A score of untrained networks is used if one has passed its validation; none has. So
+    A score of untrained networks is used once one has passed its validation. Until then
     all candidates are trained for a short time with the same batches and noise, and compared by
     their errors on held-out data. They are looked at after half of the steps, and before that at
     halves down to 20 steps: there the worse half leaves, and the pilot ends as soon as the order is
@@ -42,7 +48,12 @@ def rank(
         by: order by the error along the `constant` images, or in `total`.
         level: probability at which an order is certain.
         batch_size: samples a batch of the short trainings.
-        learning_rate: of the short trainings.
+        learning_rate: of the short trainings, after the warm-up.
+        optimiser: of the short trainings.
+        weight_decay: of `adamw` and `sgd`.
+        warm_up: steps over which the rate rises.
+        timestep_law: of a batch: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
+        loss_weights: by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or `npy:FILE`.
         out: directory in which they are kept; the same command goes on from there.
         seed: of all random draws.
         json: print the result as one JSON object.
@@ -68,6 +79,11 @@ def rank(
             data,
             shape=shape,
             pilot=protocol if asked else None,
+            optimiser=optimiser,
+            weight_decay=weight_decay,
+            warm_up=warm_up,
+            timestep_law=timestep_law,
+            loss_weights=loss_weights,
             out=out,
             on_progress=lambda name, done, most: report(done, most, name),
         )

@@ -2,6 +2,7 @@
 
 import json as jsonlib
 from pathlib import Path
+from typing import Literal
 
 from .options import Flag, Seed
 
@@ -17,6 +18,8 @@ def risk(
     exact: Flag = False,
     timestep_law: str = "uniform",
     loss_weights: str = "uniform",
+    of: Literal["noise", "clean"] = "noise",
+    sigmas: str | None = None,
     tolerance: float = 0.02,
     seed: Seed = 0,
     png: Path | None = None,
@@ -42,6 +45,9 @@ def risk(
         timestep_law: of the total: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
         loss_weights: of the total, by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or
             `npy:FILE`.
+        of: the error of the `noise`, or of the `clean` sample, the denoised image.
+        sigmas: ratios of noise to signal over which the total is the mean, `0.1,1,10`; all
+            timesteps unless given.
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         png: write a heat map of direction by noise level to this file.
@@ -50,6 +56,7 @@ def risk(
     """
     from .. import api
     from ..presentation.risk import risk_sentences, risk_summary
+    from ..specs.grammar import parse_numbers
     from ..storage.files import refuse_existing
     from .progress import waiting
 
@@ -66,6 +73,8 @@ def risk(
             exact=exact,
             timestep_law=timestep_law,
             loss_weights=loss_weights,
+            of=of,
+            sigmas=None if sigmas is None else parse_numbers("sigmas", sigmas),
             tolerance=tolerance,
             seed=seed,
         )

@@ -2,8 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Literal
 
+from ..choices import RotationKind
 from .options import Flag, Seed
 
 
@@ -11,7 +11,7 @@ def rotate(
     directory: Path,
     *,
     data: str,
-    kind: Literal["min", "max", "random", "identity"],
+    kind: RotationKind,
     out: Path,
     rank: int | None = None,
     seed: Seed = 0,
@@ -20,7 +20,8 @@ def rotate(
 ) -> None:
     """Make a rotation of data and save it for training.
 
-    `min` takes the data's leading directions where the network models best, `max` where worst.
+    `min` takes the data's leading directions where the network models best, `max` where worst;
+    `whiten` stretches the data until no direction stands out.
 
     Example: `sads rotate runs/iddpm-16 --data digits --kind min --rank 16 --out runs/min-16`
 

@@ -5,6 +5,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 from .options import Flag, Seed
 
@@ -14,8 +15,9 @@ def sample(
     *,
     count: int,
     out: Path,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    solver: Literal["ddpm", "ddim", "euler", "heun"] | None = None,
+    eta: float | None = None,
     seed: Seed = 0,
     chunk: int = 64,
     compile: Flag = False,  # noqa: A002 - torch's name
@@ -31,8 +33,10 @@ def sample(
         directory: where `sads train` saved it.
         count: how many samples.
         out: the file to write; it appears when it is whole.
-        steps: timesteps visited; 1000 is ancestral sampling in full.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        steps: noise levels visited; all of them, at most 1000, unless given.
+        solver: `ddpm`, ancestral sampling; `ddim`; `euler` or `heun`, which follow the equation of
+            the flow. By default `ddpm` where the path preserves variance, else `euler`.
+        eta: of DDIM's formula in place of a solver: 1 for ancestral sampling, 0 for DDIM.
         seed: of all noise.
         chunk: samples computed at once; it does not change them.
         compile: use torch.compile, after a warm-up.
@@ -42,23 +46,23 @@ def sample(
     """
     from .. import api
     from ..devices import keep_freed_memory
-    from ..diffusion import read_training, write_samples
+    from ..diffusion import write_samples
     from ..presentation.assumptions import sentence
     from ..storage.files import refuse_existing
     from .progress import steps_bar
 
     refuse_existing(out, force=force)
-    header, _ = read_training(directory)
-    if header.unfinished:
+    trained = api.load_trained(directory)
+    made, planned = trained.run.step, trained.settings.iterations
+    if made < planned:
         print(
-            f"sads: {directory} is unfinished, {header.step:,} of {header.settings.iterations:,} "
-            "iterations: its network is sampled as it stands",
+            f"sads: {directory} is unfinished, {made:,} of {planned:,} iterations: its network is "
+            "sampled as it stands",
             file=sys.stderr,
         )
     keep_freed_memory()
     started = time.perf_counter()
     with steps_bar(str(directory)) as report:
-        trained = api.load_trained(directory)
         chunks = api.sample_chunks(
             trained,
             count,
@@ -66,17 +70,18 @@ def sample(
             device=device,
             steps=steps,
             eta=eta,
+            solver=solver,
             seed=seed,
             chunk=chunk,
             on_step=report,
         )
-        write_samples(out, chunks, header.shape, count)
+        write_samples(out, chunks, trained.family.shape, count)
     seconds = time.perf_counter() - started
     if json:
         result = {"file": str(out), "count": count, "seconds": seconds}
         result |= {"assumptions": asdict(trained.assumptions)}
-        result |= {"unfinished": header.unfinished, "iterations": header.step}
-        print(jsonlib.dumps(result | {"of": header.settings.iterations}))
+        result |= {"unfinished": made < planned, "iterations": made}
+        print(jsonlib.dumps(result | {"of": planned}))
         return
     print(sentence(trained.assumptions))
     print(

@@ -3,7 +3,7 @@
 import json as jsonlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from .options import Flag, Seed
 
@@ -21,7 +21,7 @@ def train(
     batch_size: int | None = None,
     learning_rate: float | None = None,
     accumulate: int = 1,
-    schedule: Literal["linear", "cosine"] | None = None,
+    schedule: str | None = None,
     rotation: str = "identity",
     geometry: Path | None = None,
     rank: int | None = None,
@@ -44,9 +44,10 @@ def train(
         batch_size: samples in a batch; as in table 1 unless given.
         learning_rate: of Adam; as in table 1 unless given.
         accumulate: batches behind each update.
-        schedule: noise schedule; linear unless the network has its own.
-        rotation: of the data: `identity`, `random`, `min` or `max` with `--geometry`, or a
-            directory that `sads rotate` wrote; samples return from it by themselves.
+        schedule: path from data to noise: `linear`, `cosine`, `flow`, `ve` or `edm`; that of the
+            network (`,path=flow`) unless given.
+        rotation: of the data: `identity`, `random`, `whiten`, `min` or `max` with `--geometry`, or
+            a directory that `sads rotate` wrote; samples return from it by themselves.
         geometry: a stored geometry of the network, for `--rotation min` and `max`.
         rank: leading data directions that the rotation moves; all unless given.
         seed: of the initialisation and all draws.

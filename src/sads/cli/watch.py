@@ -1,4 +1,4 @@
-"""`sads watch`: how running geometries, trainings and sweeps stand."""
+"""`sads watch`: how running geometries, trainings, monitors and sweeps stand."""
 
 import json as jsonlib
 import time
@@ -20,7 +20,7 @@ def watch(
     every: float = 2.0,
     json: Flag = False,
 ) -> None:
-    """Show how far a geometry, a training or a sweep is, until it is finished or you press Ctrl-C.
+    """Show how far a geometry, training or sweep is, until it is finished or you press Ctrl-C.
 
     A folder with several of them is shown with a line for each. The runs themselves are not
     disturbed. Without a terminal, one table is printed.
@@ -28,7 +28,8 @@ def watch(
     Example: `sads watch runs/figure-06`
 
     Args:
-        directory: what `--out` of `sads geometry`, `train` or `sweep` names, or a folder of such.
+        directory: what `--out` of `sads geometry`, `train` or `sweep` names, what `out` of
+            `sads.Monitor` names, or a folder of such.
         every: seconds between two looks.
         json: print how it stands now as one JSON object.
     """

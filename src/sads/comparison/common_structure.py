@@ -2,6 +2,9 @@
 
 Equal structures are compared by their factors. A multiple of the identity has every structure and
 symmetry, so an isotropic geometry takes the other's. Other pairs are written out as D x D matrices.
+
+Geometries in subspaces are compared in the smaller one, if it is inside the other: what the larger
+one, or the whole, says of it is compressed to it.
 """
 
 from dataclasses import dataclass
@@ -9,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ..directions.structure import Dense, Isotropic, Structure
+from ..directions.structure import Compressed, Dense, Isotropic, Structure
 from ..directions.symmetry import average
 from ..errors import InputError
 from ..geometry import Geometry
@@ -47,6 +50,8 @@ class CommonStructure:
         if isinstance(a.structure, Isotropic):
             return cls(b.structure, b.symmetries)
         common = tuple(name for name in a.symmetries if name in b.symmetries)
+        if a.compressed or b.compressed:
+            return cls(_smaller(a.structure, b.structure), common)
         if a.structure == b.structure:
             return cls(a.structure, common)
         if a.structure.size > LARGEST_DENSE:
@@ -66,4 +71,51 @@ class CommonStructure:
             return factor
         if isinstance(own, Isotropic):
             return factor[0, 0] * np.eye(self.structure.rows)
+        if isinstance(self.structure, Compressed):
+            return _compressed(factor, own, self.structure)
         return own.expand(factor)
+
+    def trace(self, geometry: Geometry) -> float:
+        """The trace of what of a geometry is compared."""
+        if not isinstance(self.structure, Compressed):
+            return geometry.trace
+        folds = 1 if geometry.exact else len(geometry.state.counts)
+        weights = geometry.state.counts / geometry.state.counts.sum()
+        traces = [float(np.trace(self.fold(geometry, k))) for k in range(folds)]
+        return float(weights @ np.array(traces)) * self.structure.copies
+
+
+def _smaller(a: Structure, b: Structure) -> Compressed:
+    """Of two structures, one or both on a subspace, the one that is inside the other."""
+    if a.imposed == b.imposed:
+        for own, other in ((a, b), (b, a)):
+            if isinstance(own, Compressed) and _inside(own, other) is not None:
+                return own
+    raise InputError(
+        f"the subspaces of the two geometries share no directions to compare ({_said(a)} and "
+        f"{_said(b)}): estimate one of them in the subspace of the other"
+    )
+
+
+def _said(structure: Structure) -> str:
+    kept = f"{structure.rows:,} of " if isinstance(structure, Compressed) else ""
+    return f"{kept}{structure.imposed.rows:,} rows, {structure.imposed.kind}"
+
+
+def _inside(own: Compressed, other: Structure) -> Float[np.ndarray, "n m"] | None:
+    """The directions of a subspace in those of another; None if they stick out of it."""
+    if not isinstance(other, Compressed):
+        return np.empty((0, own.rows))  # everything is inside the whole
+    return own.basis.inside(other.basis)
+
+
+def _compressed(
+    factor: Float[np.ndarray, "n n"], of: Structure, to: Compressed
+) -> Float[np.ndarray, "m m"]:
+    """A factor on a smaller subspace."""
+    if not isinstance(of, Compressed):
+        return to.basis.compress(factor)
+    turn = to.basis.inside(of.basis)
+    if turn is None:
+        raise InputError("a geometry cannot be told in a subspace that it does not know")
+    return turn.T @ factor @ turn

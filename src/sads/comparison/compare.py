@@ -28,7 +28,6 @@ from jaxtyping import Float
 from ..directions import FOLDS
 from ..errors import InputError
 from ..geometry import Geometry
-from ..path import Schedule
 from ..statistics.sign_flips import judged, linear, quadratic, u_statistic
 from .log_ratios import LogRatios, flipped, interval
 from .values import BandDifference, Comparison
@@ -294,6 +293,6 @@ def _effective_networks(geometry: Geometry) -> float:
     plan = geometry.plan
     if geometry.exact or plan.estimator != "naive":
         return math.inf
-    schedule = Schedule(plan.schedule, plan.steps)
+    schedule = plan.path
     weights = schedule.weights(plan.weighting)[slice(*plan.timesteps)]
     return geometry.networks * float(weights.mean() ** 2 / (weights**2).mean())

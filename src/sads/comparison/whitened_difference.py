@@ -110,7 +110,7 @@ class WhitenedDifference:
     def of(cls, a: Geometry, b: Geometry) -> "WhitenedDifference":
         """B - A, whitened by what the two have in common."""
         shared, counts, share = CommonStructure.of(a, b), _fold_counts(a, b), _share(a, b)
-        weights, factor = counts / counts.sum(), b.trace / a.trace
+        weights, factor = counts / counts.sum(), shared.trace(b) / shared.trace(a)
         spectrum, values = _pooled(a, b, shared, counts, share, factor)
         kept = numerical_range(values, float(values.max()))
         scale = spectrum.factor_vectors[:, kept] / np.sqrt(values[kept])

@@ -1,7 +1,9 @@
 """Laws of data whose optimal noise prediction is known in closed form.
 
-With x_t = sqrt(a) x_0 + sqrt(s) eps, a = abar_t and s = 1 - a, the prediction of least squares is
-eps*(x_t) = (x_t - sqrt(a) E[x_0 | x_t]) / sqrt(s).
+With x_t = sqrt(a) x_0 + sqrt(s) eps, a the power of the signal and s that of the noise (abar and
+1 - abar where variance is preserved), the prediction of least squares is
+
+    eps*(x_t) = (x_t - sqrt(a) E[x_0 | x_t]) / sqrt(s).
 
 *Normal*, N(m, C) with C = B diag(v) B^T + r (I - B B^T), B of k orthonormal columns:
 
@@ -27,8 +29,8 @@ from jaxtyping import Float
 from ..errors import InputError
 
 
-class Law(ABC):
-    """A distribution of samples, flattened to D entries, with a known optimum."""
+class Source(ABC):
+    """Where clean samples come from, flattened to D entries."""
 
     @property
     @abstractmethod
@@ -42,13 +44,26 @@ class Law(ABC):
 
     @abstractmethod
     def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
-        """Fresh samples."""
+        """Clean samples."""
+
+
+class Law(Source):
+    """A distribution of samples with a known optimum."""
 
     @abstractmethod
     def optimal_noise(
-        self, x: Float[np.ndarray, "N D"], abar: Float[np.ndarray, " N"]
+        self,
+        x: Float[np.ndarray, "N D"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        """eps* at noisy samples x, whose signal levels are abar."""
+        """eps* at noisy samples.
+
+        Args:
+            x: the samples.
+            signal: the power of the signal in each, a.
+            noise: the power of the noise in each, s; 1 - a unless given.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,19 +128,25 @@ class Normal(Law):
         return self.mean + white + extra @ self.basis.T
 
     def optimal_noise(
-        self, x: Float[np.ndarray, "N D"], abar: Float[np.ndarray, " N"]
+        self,
+        x: Float[np.ndarray, "N D"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        a, s = abar[:, None], 1 - abar[:, None]
+        a, s = (power[:, None] for power in powers(signal, noise))
         centred = x - np.sqrt(a) * self.mean
         along, across = 1 / (a * self.variances + s), 1 / (a * self.rest + s)
         inside = (centred @ self.basis) * (along - across)
         return np.sqrt(s) * (across * centred + inside @ self.basis.T)
 
     def log_density(
-        self, x: Float[np.ndarray, "N D"], abar: Float[np.ndarray, " N"]
+        self,
+        x: Float[np.ndarray, "N D"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, " N"]:
         """Log of the density of noisy samples, without its constant -D/2 log(2 pi)."""
-        a, s = abar[:, None], 1 - abar[:, None]
+        a, s = (power[:, None] for power in powers(signal, noise))
         centred = x - np.sqrt(a) * self.mean
         spread, rest = a * self.variances + s, a * self.rest + s
         inside = (centred @ self.basis) ** 2
@@ -174,15 +195,18 @@ class Mixture(Law):
         return samples
 
     def optimal_noise(
-        self, x: Float[np.ndarray, "N D"], abar: Float[np.ndarray, " N"]
+        self,
+        x: Float[np.ndarray, "N D"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
         with np.errstate(divide="ignore"):  # a component of weight zero has posterior zero
             prior = np.log(self.weights)
-        logs = prior + np.stack([c.log_density(x, abar) for c in self.components], axis=1)
+        logs = prior + np.stack([c.log_density(x, signal, noise) for c in self.components], axis=1)
         posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
         posterior /= posterior.sum(axis=1, keepdims=True)
         parts = [
-            share[:, None] * component.optimal_noise(x, abar)
+            share[:, None] * component.optimal_noise(x, signal, noise)
             for share, component in zip(posterior.T, self.components, strict=True)
         ]
         return np.sum(parts, axis=0)
@@ -211,9 +235,12 @@ class Sphere(Law):
         return self.radius * z / np.linalg.norm(z, axis=1, keepdims=True) @ self.directions.T
 
     def optimal_noise(
-        self, x: Float[np.ndarray, "N D"], abar: Float[np.ndarray, " N"]
+        self,
+        x: Float[np.ndarray, "N D"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        a, s = abar, 1 - abar
+        a, s = powers(signal, noise)
         inside = x @ self.directions
         length = np.maximum(np.linalg.norm(inside, axis=1), np.finfo(float).tiny)
         shrink = langevin(np.sqrt(a) * self.radius * length / s)
@@ -221,8 +248,15 @@ class Sphere(Law):
         return (x - np.sqrt(a)[:, None] * clean) / np.sqrt(s)[:, None]
 
 
+def powers(
+    signal: Float[np.ndarray, " N"], noise: Float[np.ndarray, " N"] | None
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """The powers of signal and noise; that of the noise is the rest of one unless given."""
+    return signal, 1 - signal if noise is None else noise
+
+
 def langevin(k: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    """Coth k - 1/k, without the cancellation near zero.
+    """The function coth k - 1/k, without the cancellation near zero.
 
     >>> langevin(np.array([0.0, 1e-3, 1.0, 1e3])).round(6).tolist()
     [0.0, 0.000333, 0.313035, 0.999]

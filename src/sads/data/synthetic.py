@@ -85,7 +85,7 @@ def band_directions(
 
 def index_direction(spectrum: Spectrum, index: int) -> Float[np.ndarray, " D"]:
     """The eigenvector of one index, 0 for the largest eigenvalue."""
-    size = spectrum.structure.size
+    size = spectrum.structure.directions
     if not 0 <= index < size:
         raise InputError(f"index {index} is outside the geometry: choose 0 to {size - 1}")
     return spectrum.vector(index)

@@ -43,6 +43,7 @@ class Run:
         losses: one for each update.
         seconds: time spent.
         draws: version of the random draws.
+        target: what the loss is of.
     """
 
     settings: Settings
@@ -55,12 +56,16 @@ class Run:
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0
     draws: int = DRAWS
+    target: str = "eps"
 
     @classmethod
-    def fresh(cls, settings: Settings, data: str = "", rotation: str | None = None) -> "Run":
+    def fresh(
+        cls, settings: Settings, data: str = "", rotation: str | None = None, target: str = "eps"
+    ) -> "Run":
         """The state before the first update."""
         generator = torch_stream(settings.seed, "batches and noise of a training")
-        return cls(settings, generator, torch.empty(0, dtype=torch.int64), data, rotation)
+        order = torch.empty(0, dtype=torch.int64)
+        return cls(settings, generator, order, data, rotation, target=target)
 
     def header(self, family: ScoreFamily) -> Header:
         """What it says of itself as a training of a family."""
@@ -77,6 +82,8 @@ class Run:
             cursor=self.cursor,
             seconds=self.seconds,
             draws=self.draws,
+            parameters=dict(family.schedule.parameters),
+            target=self.target,
         )
 
 
@@ -138,6 +145,7 @@ def restored(
         losses=tensors["losses"].tolist(),
         seconds=header.seconds,
         draws=header.draws,
+        target=header.target,
     )
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from ..draws import DRAWS
 from ..errors import ArtefactError
-from ..path import Schedule
+from ..path import DiffusionPath, path_of
 from .settings import Settings
 
 
@@ -17,7 +17,7 @@ class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         network: name of the family.
         fingerprint: of the family.
         shape: shape of one sample.
-        schedule: kind of the noise schedule.
+        schedule: kind of the path from data to noise.
         steps: its noise levels.
         settings: the protocol.
         data: digest of the training data, before any rotation.
@@ -26,6 +26,8 @@ class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         cursor: samples of the running epoch that have been used.
         seconds: time spent training.
         draws: version of the random draws.
+        parameters: of the path, where they are not at their defaults.
+        target: what the loss is of; noise in files that do not say it.
     """
 
     network: str
@@ -40,6 +42,8 @@ class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     cursor: int = Field(ge=0)
     seconds: float = Field(ge=0)
     draws: int = Field(default=1, ge=1)  # older than the field
+    parameters: dict[str, float] = Field(default_factory=dict)
+    target: str = "eps"
 
     @property
     def unfinished(self) -> bool:
@@ -47,13 +51,14 @@ class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return self.step < self.settings.iterations
 
     @property
-    def path(self) -> Schedule:
-        """The noise schedule that it was made for."""
-        return Schedule(self.schedule, self.steps)
+    def path(self) -> DiffusionPath:
+        """The path from data to noise that it was made for."""
+        return path_of(self.schedule, self.steps, self.parameters)
 
     def identity(self) -> dict[str, object]:
         """What tells one training from another; more iterations only continue it."""
         names = ("network", "shape", "fingerprint", "schedule", "steps", "data", "rotation")
+        names += ("parameters", "target")
         protocol = self.settings.model_dump(exclude={"iterations"})
         return {name: getattr(self, name) for name in names} | protocol
 

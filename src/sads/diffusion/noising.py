@@ -1,23 +1,73 @@
-"""The forward process on torch tensors: x_t = sqrt(abar_t) x_0 + sqrt(1 - abar_t) eps."""
+"""The forward process on torch tensors: x_t = a_t x_0 + b_t eps, and what is to be predicted."""
+
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..path import Schedule
+from ..path import DiffusionPath, Prediction, Schedule
 
 
-def add_noise(
-    x: Float[Tensor, "N ..."],
-    eps: Float[Tensor, "N ..."],
-    t: Int[Tensor, " N"],
-    abar: Float[Tensor, " T"],
-) -> Float[Tensor, "N ..."]:
-    """Noisy samples at timesteps t."""
-    level = abar[t].to(x.dtype).view(-1, *(1,) * (x.ndim - 1))
-    return level.sqrt() * x + (1 - level).sqrt() * eps
+@dataclass(frozen=True, eq=False)
+class Noising:
+    """The tables of a path, and those of a prediction, at one precision and place.
+
+    Attributes:
+        signal: a_t.
+        noise: b_t.
+        clean: p_t, where the prediction is p_t x_0 + q_t eps; None for noise itself.
+        mixed: q_t, likewise.
+    """
+
+    signal: Float[Tensor, " T"]
+    noise: Float[Tensor, " T"]
+    clean: Float[Tensor, " T"] | None = None
+    mixed: Float[Tensor, " T"] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        path: DiffusionPath,
+        prediction: Prediction | None = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> "Noising":
+        """The tables; without a prediction, noise is to be predicted."""
+        if isinstance(
+            path, Schedule
+        ):  # as ever: abar is rounded first, and results keep their bits
+            level = torch.from_numpy(path.abar).to(device, dtype)
+            signal, noise = level.sqrt(), (1 - level).sqrt()
+        else:
+            signal, noise = (
+                torch.from_numpy(table).to(device, dtype) for table in (path.signal, path.noise)
+            )
+        if prediction is None or prediction.name == "eps":
+            return cls(signal, noise)
+        clean, mixed = (torch.from_numpy(t).to(device, dtype) for t in prediction.mix(path))
+        return cls(signal, noise, clean, mixed)
+
+    @property
+    def steps(self) -> int:
+        """The number of levels."""
+        return len(self.signal)
+
+    def noisy(
+        self, x: Float[Tensor, "N ..."], eps: Float[Tensor, "N ..."], t: Int[Tensor, " N"]
+    ) -> Float[Tensor, "N ..."]:
+        """Noisy samples at levels t."""
+        return _at(self.signal, t, x) * x + _at(self.noise, t, x) * eps
+
+    def target(
+        self, x: Float[Tensor, "N ..."], eps: Float[Tensor, "N ..."], t: Int[Tensor, " N"]
+    ) -> Float[Tensor, "N ..."]:
+        """What is to be predicted of them."""
+        if self.clean is None or self.mixed is None:
+            return eps
+        return _at(self.clean, t, x) * x + _at(self.mixed, t, x) * eps
 
 
-def signal_levels(schedule: Schedule, device: torch.device | str = "cpu") -> Float[Tensor, " T"]:
-    """abar_t in float64."""
-    return torch.from_numpy(schedule.abar).to(device)
+def _at(table: Float[Tensor, " T"], t: Int[Tensor, " N"], x: Tensor) -> Tensor:
+    return table[t].view(-1, *(1,) * (x.ndim - 1))

@@ -1,10 +1,4 @@
-"""Sampling by the DDIM formula; at eta = 1 it is ancestral DDPM sampling.
-
-With predicted noise e at timestep t and the next timestep s < t (abar_s = 1 after the last),
-
-    x_0 = (x_t - sqrt(1 - abar_t) e) / sqrt(abar_t)
-    sigma = eta sqrt((1 - abar_s) / (1 - abar_t)) sqrt(1 - abar_t / abar_s)
-    x_s = sqrt(abar_s) x_0 + sqrt(1 - abar_s - sigma^2) e + sigma z,      z ~ N(0, I).
+"""Sampling: from noise along the path to data, by one of the `solvers`.
 
 No clipping of x_0. Sample i gets its noise from a block of samples of its own seed, so the result
 depends on the seed alone and not on how many samples are computed at once.
@@ -13,6 +7,7 @@ depends on the seed alone and not on how many samples are computed at once.
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -22,25 +17,40 @@ from torch import Tensor
 
 from ..errors import InputError, SadsError
 from ..networks.isolation import OwnDraws
-from ..path import Schedule
+from ..path import DiffusionPath
 from ..randomness import Random, as_seed, torch_stream
 from ..storage.files import atomic_write
+from .solvers import Solver, solver_named
 
 BLOCK = 64  # samples that share a generator
 MOST_SAMPLES = 10**9  # more is a slip of the hand
+MOST_STEPS = 1000  # unless more are asked for
 CHUNK = 64  # activations of small networks then stay in the cache
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
 OnStep = Callable[[int, int], None]  # steps done, and steps in all
 
 
+class SamplingOptions(TypedDict, total=False):
+    """How `sample_chunks` samples; everything has a default, which it tells."""
+
+    steps: int | None
+    eta: float | None
+    solver: str | None
+    seed: Random
+    chunk: int
+    first: int
+    on_step: OnStep | None
+
+
 class SamplingError(SadsError):
     """Samples that are of no use."""
 
 
-def respaced(steps: int, schedule: Schedule) -> Int[np.ndarray, " K"]:
+def respaced(steps: int, schedule: DiffusionPath) -> Int[np.ndarray, " K"]:
     """Timesteps to visit, descending, evenly spread from the last to the first.
 
+    >>> from sads.path import Schedule
     >>> respaced(4, Schedule()).tolist()
     [999, 666, 333, 0]
     """
@@ -55,10 +65,11 @@ def sample_chunks(
     predict: Predictor,
     shape: tuple[int, ...],
     count: int,
-    schedule: Schedule,
+    schedule: DiffusionPath,
     *,
-    steps: int = 1000,
-    eta: float = 1.0,
+    steps: int | None = None,
+    eta: float | None = None,
+    solver: str | None = None,
     seed: Random = 0,
     chunk: int = CHUNK,
     first: int = 0,
@@ -71,9 +82,11 @@ def sample_chunks(
         predict: predicted noise for x (N, *shape) at t (N,).
         shape: shape of one sample.
         count: how many, any number.
-        schedule: of the diffusion.
-        steps: timesteps visited; fewer than the schedule's are evenly respaced.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
+        schedule: the path from data to noise.
+        steps: levels visited, at most a thousand unless given; fewer than all are evenly respaced.
+        eta: of DDIM's formula, 1 for ancestral sampling, 0 for the deterministic one.
+        solver: `ddpm`, `ddim`, `euler` or `heun`; unless given, DDIM's formula with eta, without
+            eta `ddpm` where the path preserves variance and `euler` elsewhere.
         seed: of all noise, or a generator that gives one.
         chunk: samples computed at once; every batch has this size, the last is padded.
         first: leave out the samples before this one, which are known already.
@@ -86,19 +99,22 @@ def sample_chunks(
         raise InputError(f"at most {MOST_SAMPLES:,} samples are drawn at a time, got {count:.3g}")
     if not 0 <= first <= count:
         raise InputError(f"the first sample is one of 0 to {count}, got {first}")
-    if not 0 <= eta <= 1:
-        raise InputError(f"eta is between 0 (deterministic) and 1 (ancestral), got {eta}")
+    rule = solver_named(solver, eta, schedule)
     seed = as_seed(seed)
-    times = respaced(steps, schedule)
+    times = respaced(min(MOST_STEPS, schedule.steps) if steps is None else steps, schedule)
     chunk = min(chunk, count)
     total, done = len(times) * -(-(count - first) // chunk), 0
     draws = OwnDraws(seed, "a network's own draws in sampling")
     for start in range(first, count, chunk):
         noise = _Noise(seed, start, chunk, shape)
-        x = noise.draw().to(device)
+        x = schedule.start * noise.draw().to(device)
         for t, following in zip(times, [*times[1:], None], strict=True):
             eps = draws(partial(_predicted, predict, x, int(t)), start, int(t))
-            x = _update(x, eps, int(t), following, schedule, eta, noise)
+
+            def ahead(y: Tensor, level: int, start: int = start) -> Tensor:
+                return draws(partial(_predicted, predict, y, level), start, level, 1)
+
+            x = _update(rule, x, eps, int(t), following, schedule, ahead, noise)
             done += 1
             if on_step is not None:
                 on_step(done, total)
@@ -118,20 +134,17 @@ def _predicted(predict: Predictor, x: Tensor, t: int) -> Tensor:
 
 @torch.inference_mode()
 def _update(
+    rule: Solver,
     x: Tensor,
     eps: Tensor,
     t: int,
     following: int | None,
-    schedule: Schedule,
-    eta: float,
+    schedule: DiffusionPath,
+    ahead: Callable[[Tensor, int], Tensor],
     noise: "_Noise",
 ) -> Tensor:
-    abar = float(schedule.abar[t])
-    abar_next = 1.0 if following is None else float(schedule.abar[following])
-    clean = (x - (1 - abar) ** 0.5 * eps) / abar**0.5
-    sigma = eta * ((1 - abar_next) / (1 - abar) * (1 - abar / abar_next)) ** 0.5
-    x = abar_next**0.5 * clean + max(1 - abar_next - sigma**2, 0.0) ** 0.5 * eps
-    return x + sigma * noise.draw().to(x.device) if sigma > 0 else x
+    target = None if following is None else int(following)
+    return rule.step(x, eps, t, target, schedule, ahead, noise.draw)
 
 
 class _Noise:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import torch
 from jaxtyping import Float, Shaped
@@ -11,10 +12,9 @@ from torch import Tensor, nn
 
 from ..alignment import Rotation
 from ..devices import usable_device
-from ..errors import ArtefactError
+from ..errors import ArtefactError, InputError
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
-from ..randomness import Random
 from ..storage.files import writing
 from .checkpoint import (
     FILE,
@@ -25,8 +25,8 @@ from .checkpoint import (
     stored_rotation,
     write_run,
 )
-from .header import refuse_other
-from .sampling import CHUNK, OnStep, sample_chunks
+from .header import Header, refuse_other
+from .sampling import SamplingOptions, sample_chunks
 from .settings import Settings
 from .state import check_storable
 
@@ -72,9 +72,18 @@ class Trained:
         return self.run.seconds
 
     def predict(self, x: Float[Tensor, "N ..."], t: Shaped[Tensor, " N"]) -> Float[Tensor, "N ..."]:
-        """Predicted noise in the coordinates of the data, also after a rotated training."""
+        """Predicted noise in the coordinates of the data, also after a rotated training.
+
+        Raises:
+            InputError: after a training on whitened data, where noise is another.
+        """
         if self.rotation is None:
             return self.network(x, t)
+        if not self.rotation.keeps_noise:
+            raise InputError(
+                "the network was trained on whitened data, whose noise is not that of the data: "
+                "only its samples can be compared"
+            )
         return self.rotation.inverse(self.network(self.rotation(x), t))
 
     def save(self, directory: str | Path) -> None:
@@ -109,13 +118,22 @@ def compiled(network: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
     return torch.compile(network.to(memory_format=torch.channels_last))  # pyright: ignore
 
 
-def read_trained(directory: Path, family: ScoreFamily) -> Trained:
+def read_trained(
+    directory: Path,
+    family: ScoreFamily,
+    stored: tuple[Header, dict[str, Tensor]] | None = None,
+) -> Trained:
     """The training in a directory, of a network of the given family.
+
+    Args:
+        directory: the directory.
+        family: what was trained.
+        stored: what `read_training` says of the directory, where that is known already.
 
     Raises:
         ArtefactError: if there is none, or it is damaged or of another family.
     """
-    header, tensors = read_training(directory)
+    header, tensors = stored or read_training(directory)
     if header.path != family.schedule:
         raise ArtefactError(f"{directory} was trained with {header.path}, not {family.schedule}")
     if family.fingerprint != header.fingerprint:
@@ -134,28 +152,18 @@ def samples_of(
     trained: Trained,
     count: int,
     *,
-    steps: int = 1000,
-    eta: float = 1.0,
-    seed: Random = 0,
-    chunk: int = CHUNK,
-    first: int = 0,
     compile: bool = False,  # noqa: A002 - torch's name
     device: str = "cpu",
-    on_step: OnStep | None = None,
+    **options: Unpack[SamplingOptions],
 ) -> Iterator[Float[Tensor, "n ..."]]:
     """Samples of a trained network, a chunk at a time, returned from its rotation.
 
     Args:
         trained: the network.
         count: how many, any number.
-        steps: timesteps visited; fewer than the schedule's are evenly respaced.
-        eta: 1 for ancestral sampling, 0 for deterministic DDIM.
-        seed: of all noise, or a generator that gives one.
-        chunk: samples computed at once; it does not change them.
-        first: leave out the samples before this one, which are known already.
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
-        on_step: called with steps done and steps in all.
+        options: of `sample_chunks`.
     """
     family, rotation = trained.family, trained.rotation
     place = usable_device(device)
@@ -163,17 +171,5 @@ def samples_of(
     if compile or place.type != "cpu":
         network = deepcopy(network).to(place)  # the caller's own stays as it is
     predict = family.housed(compiled(network) if compile else network)
-    chunks = sample_chunks(
-        predict,
-        family.shape,
-        count,
-        family.schedule,
-        steps=steps,
-        eta=eta,
-        seed=seed,
-        chunk=chunk,
-        first=first,
-        device=device,
-        on_step=on_step,
-    )
+    chunks = sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)
     return chunks if rotation is None else (rotation.inverse(part) for part in chunks)

@@ -1,4 +1,7 @@
-"""Denoising score matching: plain mean squared error on the noise, t uniform (equation 2).
+"""Denoising score matching: plain mean squared error, t uniform (equation 2).
+
+The error is that of what the network itself predicts: the noise, or the velocity, clean sample or
+score where it predicts that.
 
 Adam, gradients clipped to a norm of 1, no average of the weights. Every sample is seen once per
 epoch, in a new order each time; batches run on across epochs, so all have one size.
@@ -26,11 +29,12 @@ from ..alignment import Rotation
 from ..devices import usable_device
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..networks import ScoreFamily
+from ..networks.adapters import own_output, own_prediction
 from ..networks.isolation import OwnDraws
 from ..storage.files import checksum, writing
 from .checkpoint import FILE, Run, read_training, restored, store_rotation, write_run
 from .header import refuse_other
-from .noising import add_noise, signal_levels
+from .noising import Noising
 from .settings import Settings
 from .state import check_storable, check_trainable
 from .trained import Trained, adam, compiled
@@ -70,7 +74,7 @@ def train(
     """Train a fresh network of a family on samples.
 
     Args:
-        family: the network; its schedule is the diffusion's.
+        family: the network, with its path from data to noise.
         samples: training data, shape (M, *family.shape), float32.
         settings: the protocol; its seed decides the initialisation and all draws.
         rotation: applied to the samples; stored in `out`, so that sampling can return from it.
@@ -131,14 +135,15 @@ class _Training:
                 store_rotation(out, rotation)
             samples = rotation(samples)
         self.samples = samples.to(device)
-        self.abar = signal_levels(family.schedule, device)
-        self.predict = family.housed(compiled(network) if settings.compile else network)
+        self.noising = Noising.of(family.schedule, own_prediction(network), device=device)
+        own = own_output(self.network).to(device)
+        self.predict = family.housed(compiled(own) if settings.compile else own)
         self.started = time.perf_counter() - self.run.seconds
 
     def _begun(self, data: str) -> Run:
         """A fresh run, or the one in the directory if it is of the same training."""
         turned = None if self.rotation is None else self.rotation.digest
-        fresh = Run.fresh(self.settings, data, turned)
+        fresh = Run.fresh(self.settings, data, turned, own_prediction(self.network).name)
         with explained(self.family.name, "a call with one sample"):
             own = fresh.header(self.family)
         if self.out is None or not (self.out / FILE).exists():
@@ -157,7 +162,7 @@ class _Training:
         first, began = run.step, time.perf_counter()
         due = began + min(FIRST_SECONDS, CHECKPOINT_SECONDS)
         update = partial(
-            _step, self.predict, self.network, self.optimiser, self.samples, self.abar, run
+            _step, self.predict, self.network, self.optimiser, self.samples, self.noising, run
         )
         draws = OwnDraws(settings.seed, "a network's own draws in training")
         while run.step < settings.iterations:
@@ -204,7 +209,7 @@ def _step(
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
     samples: Tensor,
-    abar: Tensor,
+    noising: Noising,
     run: Run,
 ) -> float:
     """One update from `accumulate` batches; the loss before it."""
@@ -213,13 +218,13 @@ def _step(
     total = 0.0
     for index in _batches(run, len(samples)):
         x = samples[index.to(samples.device)]
-        t = torch.randint(len(abar), (len(x),), generator=run.generator).to(x.device)
+        t = torch.randint(noising.steps, (len(x),), generator=run.generator).to(x.device)
         eps = torch.randn(x.shape, generator=run.generator).to(x.device)
         cast = torch.autocast(x.device.type, torch.bfloat16) if settings.bfloat16 else nullcontext()
         with cast:
-            predicted = predict(add_noise(x, eps, t, abar), t)
+            predicted = predict(noising.noisy(x, eps, t), t)
             _check_prediction(predicted, eps)
-            loss = F.mse_loss(predicted.float(), eps)
+            loss = F.mse_loss(predicted.float(), noising.target(x, eps, t))
         (loss / settings.accumulate).backward()
         total += loss.item() / settings.accumulate
     norm = nn.utils.clip_grad_norm_(network.parameters(), settings.clip).item()

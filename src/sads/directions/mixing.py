@@ -55,7 +55,7 @@ class Mixing:
 
     @classmethod
     def of(cls, part: SectorFolds, live: int, *, seen: bool) -> "Mixing":
-        """Of the first `live` levels, those that are not numerically zero."""
+        """The energies of the first `live` levels, which are those that are not zero."""
         others, raised = part.cross_fitted[1][:live], part.raised[:live]
         positions = isotonic_regression(others, increasing=False).x if live else others
         variance = part.scatter[0][:live, :live] * raised[:, None] * raised

@@ -29,6 +29,7 @@ from scipy.fft import dctn
 
 from ..errors import InputError
 from .spectrum import Spectrum
+from .structure import Compressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +125,33 @@ class Columns(DirectionSet):
 
 @dataclass(frozen=True, eq=False)
 class Eigenvectors(DirectionSet):
-    """All eigenvectors of a geometry, the largest eigenvalue first."""
+    """All eigenvectors of a geometry that are known, the largest eigenvalue first.
+
+    Attributes:
+        spectrum: of the geometry.
+        group: of each eigenvector; one each where None.
+        names: of the groups; their numbers where None.
+    """
 
     spectrum: Spectrum
+    group: Int[np.ndarray, " m"] | None = None
+    names: tuple[str, ...] | None = None
 
     def coefficients(self, x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N m"]:
-        return x @ self.spectrum.eigenvectors
+        structure = self.spectrum.structure
+        if not isinstance(structure, Compressed):
+            return x @ self.spectrum.eigenvectors
+        # Copy by copy, since the eigenvectors themselves may be gigabytes.
+        parts = structure.parts(x) @ self.spectrum.factor_vectors
+        return parts.swapaxes(1, 2).reshape(len(x), -1)
+
+    @property
+    def groups(self) -> Int[np.ndarray, " m"]:
+        return np.arange(self.spectrum.structure.directions) if self.group is None else self.group
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.names or super().labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ undecided, isotonic regression makes the values descend.
 have `FOLDS` - 1 degrees of freedom, so a 95 % interval is 2.2 standard errors on either side.
 
 *Order.* u_1 has the largest eigenvalue. The score anisotropy directions (SADs) are the same vectors
-in ascending order: what is modelled best comes first (conjecture 1).
+in ascending order: first what conjecture 1 of the paper takes to be modelled best.
 """
 
 import itertools
@@ -43,12 +43,12 @@ DEGENERATE = 1e-13  # exact eigenvalues closer than this fraction of the largest
 
 @dataclass(frozen=True)
 class SADs:
-    """Score anisotropy directions, best modelled first.
+    """Score anisotropy directions, smallest eigenvalue first.
 
     Attributes:
-        eigenvalues: ascending, shape (D,).
+        eigenvalues: ascending, one for each direction.
         eigenvalue_errors: their standard errors.
-        directions: orthonormal columns, shape (D, D).
+        directions: orthonormal columns, D of them or those of a subspace.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -57,9 +57,9 @@ class SADs:
     (True, (16, 16))
     """
 
-    eigenvalues: Float[np.ndarray, " D"]
-    eigenvalue_errors: Float[np.ndarray, " D"]
-    directions: Float[np.ndarray, "D D"]
+    eigenvalues: Float[np.ndarray, " m"]
+    eigenvalue_errors: Float[np.ndarray, " m"]
+    directions: Float[np.ndarray, "D m"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Spectrum(Shown):
         factor_values: eigenvalues of the factor, shape (n,).
         factor_errors: their standard errors.
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
-        bands: groups of indices of the whole geometry, in order, covering all D.
-        resolution: what is known of each level, in order, covering all D.
+        bands: groups of indices of the whole geometry, in order, covering all of them.
+        resolution: what is known of each level, in order, covering all of them.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -90,7 +90,7 @@ class Spectrum(Shown):
 
     @property
     def eigenvalues(self) -> Float[np.ndarray, " D"]:
-        """Descending, each repeated as often as the structure says."""
+        """All eigenvalues, descending, each repeated as often as the structure says."""
         return np.repeat(self.factor_values, self.structure.copies)
 
     @property
@@ -99,18 +99,16 @@ class Spectrum(Shown):
         return np.repeat(self.factor_errors, self.structure.copies)
 
     @cached_property
-    def eigenvectors(self) -> Float[np.ndarray, "D D"]:
-        """All eigenvectors as columns; at large D prefer `vector`."""
+    def eigenvectors(self) -> Float[np.ndarray, "D m"]:
+        """All eigenvectors as columns, D of them or those of a subspace; or see `vector`."""
         return self.structure.embed(self.factor_vectors)
 
     def vector(self, index: int) -> Float[np.ndarray, " D"]:
         """The eigenvector of one index."""
-        if not 0 <= index < self.structure.size:
-            raise IndexError(f"index {index} is outside 0 to {self.structure.size - 1}")
+        if not 0 <= index < self.structure.directions:
+            raise IndexError(f"index {index} is outside 0 to {self.structure.directions - 1}")
         row, copy = divmod(index, self.structure.copies)
-        whole = np.zeros(self.structure.size)
-        whole[self.structure.entries[:, copy]] = self.factor_vectors[:, row]
-        return whole
+        return self.structure.vector(self.factor_vectors[:, row], copy)
 
     def band_of(self, index: int) -> Band:
         """The band that an index belongs to."""
@@ -118,7 +116,7 @@ class Spectrum(Shown):
 
     @property
     def sads(self) -> SADs:
-        """The same in ascending order, best modelled first."""
+        """The same in ascending order, smallest eigenvalue first."""
         return SADs(
             self.eigenvalues[::-1].copy(),
             self.eigenvalue_errors[::-1].copy(),
@@ -136,8 +134,8 @@ class Spectrum(Shown):
 
     def resolution_of(self, index: int) -> Resolution:
         """What is known of the level that an index belongs to."""
-        if not 0 <= index < self.structure.size:
-            raise IndexError(f"index {index} is outside 0 to {self.structure.size - 1}")
+        if not 0 <= index < self.structure.directions:
+            raise IndexError(f"index {index} is outside 0 to {self.structure.directions - 1}")
         starts = [level.index for level in self.resolution]
         return self.resolution[bisect_right(starts, index) - 1]
 
@@ -171,7 +169,7 @@ class Spectrum(Shown):
     @property
     def _live_windows(self) -> Int[np.ndarray, " d"]:
         nulls = [level.multiplicity for level in self.resolution if level.null]
-        return self.windows[: self.structure.size - sum(nulls)]
+        return self.windows[: self.structure.directions - sum(nulls)]
 
     @property
     def eigenvalue_accuracy(self) -> float:
@@ -224,10 +222,10 @@ def sampled_spectrum(
 def _isotropic(folds: Float[np.ndarray, "K 1 1"], structure: Structure) -> Spectrum:
     """All directions alike, with the eigenvalue's error from the folds."""
     value, error = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
-    last, reach = structure.size - 1, simultaneous(1) * float(error[0, 0])
+    last, reach = structure.directions - 1, simultaneous(1) * float(error[0, 0])
     band = Band(0, last, 1.0, 0.0, certified=True, exact=True)
     limits = max(float(value[0, 0]) - reach, 0.0), float(value[0, 0]) + reach
-    known = Resolution(0, structure.size, 0, 0, last, *limits)
+    known = Resolution(0, last + 1, 0, 0, last, *limits)
     return Spectrum(structure, value[0], error[0], np.ones((1, 1)), (band,), (known,))
 
 

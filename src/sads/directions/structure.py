@@ -13,6 +13,10 @@ so G is A repeated m times and every eigenvalue of A has multiplicity m:
 | `channels`  | positions  | channels      | convolution (proposition 2)                   |
 | `tokens`    | tokens     | entries/token | token-wise linear layer (proposition 3)       |
 | `isotropic` | 1          | D             | dense linear layer (proposition 1)            |
+
+Where n is too large, the factor is kept on a subspace of its rows with an orthonormal basis B
+(`subspaces`): `Compressed` has the factor B^T A B and the copies of the structure it is in. It
+speaks of m' copies directions, those of B repeated, and says nothing of the others.
 """
 
 import math
@@ -24,6 +28,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
+from .subspaces import Basis
+
 
 @dataclass(frozen=True)
 class Structure(ABC):
@@ -31,12 +37,12 @@ class Structure(ABC):
 
     Args:
         shape: shape of one sample.
-        patch: side of a patch; only tokens have one.
+        patch: side of a patch, or its side along each axis; only tokens have one.
     """
 
     kind: ClassVar[str]
     shape: tuple[int, ...]
-    patch: int = 1
+    patch: int | tuple[int, ...] = 1
 
     @property
     def size(self) -> int:
@@ -44,9 +50,36 @@ class Structure(ABC):
         return math.prod(self.shape)
 
     @property
+    def patches(self) -> tuple[int, ...]:
+        """Side of a patch along each axis of the sample."""
+        axes = max(1, len(self.shape) - 1)
+        return (self.patch,) * axes if isinstance(self.patch, int) else self.patch
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Patches along each axis of the sample; positions where there are no patches."""
+        sides = self.shape[1:] if len(self.shape) > 1 else self.shape
+        return tuple(n // p for n, p in zip(sides, self.patches, strict=True))
+
+    @property
     @abstractmethod
     def rows(self) -> int:
         """n, the size of the factor; told without listing the entries."""
+
+    @property
+    @abstractmethod
+    def grid(self) -> tuple[int, tuple[int, ...]]:
+        """The rows as so many grids of so many places along each axis."""
+
+    @property
+    def imposed(self) -> "Structure":
+        """The structure of the whole of G: this one, unless it is compressed."""
+        return self
+
+    @property
+    def directions(self) -> int:
+        """How many directions the factor and its copies speak of: D, or less in a subspace."""
+        return self.rows * self.copies
 
     @cached_property
     def entries(self) -> Int[np.ndarray, "n m"]:
@@ -61,15 +94,29 @@ class Structure(ABC):
         """m, the multiplicity of every eigenvalue of the factor."""
         return self.size // self.rows
 
+    def parts(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch m n"]:
+        """The coordinates of samples on the rows of the factor, copy by copy."""
+        return vectors[..., self.entries.T]
+
+    def assembled(self, parts: Float[np.ndarray, "*batch m n"]) -> Float[np.ndarray, "*batch D"]:
+        """Samples from their coordinates."""
+        result = np.empty((*parts.shape[:-2], self.size), dtype=parts.dtype)
+        result[..., self.entries.T] = parts
+        return result
+
+    def vector(self, row: Float[np.ndarray, " n"], copy: int) -> Float[np.ndarray, " D"]:
+        """The direction of one copy that has the given coordinates on the rows."""
+        whole = np.zeros(self.size)
+        whole[self.entries[:, copy]] = row
+        return whole
+
     def apply(
         self, factor: Float[np.ndarray, "n n"], vectors: Float[np.ndarray, "*batch D"]
     ) -> Float[np.ndarray, "*batch D"]:
         """G v for each v, without forming G."""
-        result = np.empty_like(vectors)
         # One product for all vectors and copies: the factor is read once, not once per vector.
-        parts = vectors[..., self.entries.T]
-        result[..., self.entries.T] = (parts.reshape(-1, self.rows) @ factor.T).reshape(parts.shape)
-        return result
+        parts = self.parts(vectors)
+        return self.assembled((parts.reshape(-1, self.rows) @ factor.T).reshape(parts.shape))
 
     def expand(self, factor: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "D D"]:
         """The whole matrix G."""
@@ -86,6 +133,10 @@ class Structure(ABC):
             whole[copy, :, j] = vectors
         return whole.reshape(self.size, count * self.copies)
 
+    def compressed(self, basis: Basis) -> "Compressed":
+        """The same structure with its factor on a subspace of the rows."""
+        return Compressed(self.shape, self.patch, inner=self, basis=basis)
+
 
 class Dense(Structure):
     """Every entry is a row of its own."""
@@ -95,6 +146,10 @@ class Dense(Structure):
     @property
     def rows(self) -> int:
         return self.size
+
+    @property
+    def grid(self) -> tuple[int, tuple[int, ...]]:
+        return (self.shape[0], self.shape[1:]) if len(self.shape) > 1 else (1, self.shape)
 
     def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
         return index[:, None]
@@ -109,6 +164,10 @@ class Isotropic(Structure):
     def rows(self) -> int:
         return 1
 
+    @property
+    def grid(self) -> tuple[int, tuple[int, ...]]:
+        return 1, (1,)
+
     def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
         return index[None, :]
 
@@ -122,6 +181,10 @@ class Channels(Structure):
     def rows(self) -> int:
         return self.size // self.shape[0]
 
+    @property
+    def grid(self) -> tuple[int, tuple[int, ...]]:
+        return 1, self.shape[1:] or (1,)
+
     def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
         return index.reshape(self.shape[0], -1).T
 
@@ -133,15 +196,66 @@ class Tokens(Structure):
 
     @property
     def rows(self) -> int:
-        spatial = self.shape[1:] if len(self.shape) > 1 else self.shape
-        return math.prod(side // self.patch for side in spatial)
+        return math.prod(self.places)
+
+    @property
+    def grid(self) -> tuple[int, tuple[int, ...]]:
+        return 1, self.places
 
     def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
-        channels, *spatial = self.shape if len(self.shape) > 1 else (1, *self.shape)
-        p, axes = self.patch, len(spatial)
-        grid = index.reshape(channels, *(k for n in spatial for k in (n // p, p)))
+        channels = self.shape[0] if len(self.shape) > 1 else 1
+        pairs = zip(self.places, self.patches, strict=True)
+        grid, axes = index.reshape(channels, *(k for pair in pairs for k in pair)), len(self.places)
         outer, inner = range(1, 2 * axes, 2), range(2, 2 * axes + 1, 2)
-        return grid.transpose(*outer, *inner, 0).reshape(-1, p**axes * channels)
+        return grid.transpose(*outer, *inner, 0).reshape(self.rows, -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compressed(Structure):
+    """A structure whose factor is kept on a subspace of its rows.
+
+    Attributes:
+        inner: the structure of the whole.
+        basis: of the subspace.
+    """
+
+    kind = "compressed"
+    inner: Structure
+    basis: Basis
+
+    @property
+    def rows(self) -> int:
+        return self.basis.columns
+
+    @property
+    def grid(self) -> tuple[int, tuple[int, ...]]:
+        return 1, (self.rows,)
+
+    @property
+    def imposed(self) -> Structure:
+        return self.inner
+
+    @property
+    def copies(self) -> int:
+        return self.inner.copies
+
+    def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
+        raise TypeError("the rows of a subspace are no entries of a sample")
+
+    def parts(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch m n"]:
+        return self.basis.coordinates(self.inner.parts(vectors))
+
+    def assembled(self, parts: Float[np.ndarray, "*batch m n"]) -> Float[np.ndarray, "*batch D"]:
+        return self.inner.assembled(self.basis.lift(parts))
+
+    def vector(self, row: Float[np.ndarray, " n"], copy: int) -> Float[np.ndarray, " D"]:
+        return self.inner.vector(self.basis.lift(row), copy)
+
+    def expand(self, factor: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "D D"]:
+        return self.inner.expand(self.basis.lift(self.basis.lift(factor).T))
+
+    def embed(self, vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "D km"]:
+        return self.inner.embed(self.basis.lift(vectors.T).T)
 
 
 #: Every structure by the name that plans and results give it.

@@ -20,39 +20,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy import sparse
 
 from ..statistics.sign_flips import sign_patterns
+from .reflections import Basis, Reflection, reflections
 from .structure import Structure
 
 Folds = Iterable[np.ndarray]  # independent estimates of the factor, each n x n
-Basis = Any  # scipy.sparse.csr_matrix with orthonormal columns; scipy ships no types for it
 
 VETO_LEVEL = 0.001
 NULL = 1e-12  # eigenvalues below this fraction of the largest belong to the null space
-
-
-def reflections(structure: Structure, name: str) -> list[Int[np.ndarray, " n"]]:
-    """Permutations of the factor's rows for `flip` (one per axis) or `transpose`.
-
-    A reflection that the shape does not have (transposing a rectangle, flipping a vector without
-    axes) gives none.
-    """
-    shape = structure.shape
-    index = np.arange(structure.size).reshape(shape)
-    axes = range(1, len(shape))
-    if name == "flip":
-        images = [np.flip(index, axis) for axis in axes]
-    elif len(shape) == 3 and shape[1] == shape[2]:
-        images = [index.transpose(0, 2, 1)]
-    else:
-        images = []
-    row_of = np.empty(structure.size, dtype=int)
-    row_of[structure.entries] = np.arange(structure.rows)[:, None]
-    rows = [row_of[image.reshape(-1)[structure.entries[:, 0]]] for image in images]
-    identity = np.arange(structure.rows)
-    return [r for r in rows if not np.array_equal(r, identity)]
 
 
 @dataclass(frozen=True)
@@ -91,7 +69,7 @@ def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
         return [Sector((basis,)) for basis in bases]
     parts: list[Sector] = []
     for basis in bases:
-        image = basis[transposes[0]]
+        image = transposes[0].image(basis)
         # Transposing maps a sector to itself or to another one; of such a pair one is kept.
         if abs(basis.T @ image).sum() > 0:
             parts += [Sector((half,)) for half in _split(basis, transposes[0]) if half.shape[1]]
@@ -100,10 +78,10 @@ def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
     return parts
 
 
-def _split(basis: Basis, reflection: Int[np.ndarray, " n"]) -> list[Basis]:
+def _split(basis: Basis, reflection: Reflection) -> list[Basis]:
     """The even and the odd part of a subspace that the reflection maps to itself."""
     action: Any = sparse.coo_matrix(
-        basis.T @ basis[reflection]
+        basis.T @ reflection.image(basis)
     )  # a signed permutation, an involution
     target = np.empty(basis.shape[1], dtype=int)
     sign = np.empty(basis.shape[1])
@@ -128,7 +106,7 @@ def average(
     for name in ("flip", "transpose"):
         if name in names:
             for r in reflections(structure, name):
-                matrix = (matrix + matrix[np.ix_(r, r)]) / 2
+                matrix = (matrix + r.turned(matrix)) / 2
     return matrix
 
 
@@ -141,12 +119,12 @@ def surviving(folds: Folds, structure: Structure, names: tuple[str, ...]) -> tup
     )
 
 
-def symmetry_p_value(folds: Folds, reflection: Int[np.ndarray, " n"]) -> float:
+def symmetry_p_value(folds: Folds, reflection: Reflection) -> float:
     """Exact p-value of the sign-flip test that P F P^T and F have one distribution.
 
     Args:
         folds: independent estimates F_k; gone through twice, so that one at a time is in memory.
-        reflection: P as a permutation of the rows.
+        reflection: P on the rows of the factor.
     """
     mean, count = np.zeros((len(reflection), len(reflection))), 0
     for fold in folds:

@@ -128,7 +128,7 @@ def max_sliced_wasserstein(
 def _split(
     sample: Float[np.ndarray, "N D"], generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ascent part, choice part and score half, by lot."""
+    """A random division of the samples: for the ascent, for the choice and for the score."""
     order = generator.permutation(len(sample))
     fit = len(sample) // 2
     ascent = int(ASCENT_SHARE * fit)

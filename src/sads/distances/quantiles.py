@@ -52,7 +52,7 @@ class Coupling:
     def residuals(
         self, p: Float[np.ndarray, " n"], q: Float[np.ndarray, " m"]
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-        """Half the gradient of W2^2 in each point of two unsorted samples, the sign of q's turned.
+        """Half the gradient of W2^2 in each point of two unsorted samples, with q's sign reversed.
 
         Each point of p gets the sum of w_k (p - q) over the pieces it takes part in, likewise q.
         """

@@ -8,6 +8,7 @@ from ..directions import FOLDS
 from ..errors import InputError, NetworkError
 from ..frames import as_frame
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
+from ..geometry.fitting import Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
@@ -78,16 +79,21 @@ def diagnose(
     tell("a few steps of training")
     patient = admit(family, seed)
 
-    def geometry(probe: Probe) -> Geometry:
+    def geometry(probe: Probe, subspace: Request = None) -> Geometry:
         tell(f"geometry at {probe.describe()}")
         return estimate_geometry(
-            patient.family, networks=networks, probe=probe, seed=seed, zero_output="last"
+            patient.family,
+            networks=networks,
+            probe=probe,
+            seed=seed,
+            zero_output="last",
+            subspace=subspace,
         )
 
     gaussian = geometry(Gaussian(1.0))
     skipped: list[str] = []
     try:
-        zero = geometry(Zero())
+        zero = geometry(Zero(), gaussian.subspace)  # in one subspace, if any, to be compared
     except NetworkError as error:  # silent at x = 0, without biases for example
         skipped.append(f"everything at x = 0, probe-sensitive: {error}")
         zero = gaussian

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+from ..choices import Severity
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Finding:
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
+        usual: whether it is common in healthy networks, so that it tells little about this one;
+            see how often in `docs/doctor.md`.
 
     >>> import sads
     >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
@@ -30,6 +33,7 @@ class Finding:
     evidence: str
     meaning: str
     suggestion: str
+    usual: bool = False
 
 
 class NotChecked(Exception):  # noqa: N818 - a reason, not an error

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..path import Schedule
+from ..diffusion.noising import Noising
+from ..path import DiffusionPath
 from ..randomness import torch_stream
 
 RATE, DECAYS, EPSILON = 1e-3, (0.9, 0.999), 1e-8  # Adam as it is usually set
@@ -40,20 +41,18 @@ class Steps:
     failure: str = ""
 
 
-def take_steps(network: nn.Module, x: Tensor, schedule: Schedule, seed: int) -> Steps:
+def take_steps(network: nn.Module, x: Tensor, schedule: DiffusionPath, seed: int) -> Steps:
     """Train a network that predicts noise on the samples x, in place."""
     generator = torch_stream(seed, "first steps of training")
     trained = {n: p for n, p in network.named_parameters() if p.requires_grad}
     moments: dict[str, tuple[Tensor, Tensor]] = {}
-    abar = torch.from_numpy(schedule.abar).to(x.dtype)
+    noising = Noising.of(schedule, dtype=x.dtype)
     taken = 0
     while taken < MOST:
         known = len(moments)
         t = torch.randint(schedule.steps, (len(x),), generator=generator)
         eps = torch.randn(x.shape, generator=generator, dtype=x.dtype)
-        level = abar[t].view(-1, *(1,) * (x.ndim - 1))
-        noisy = level.sqrt() * x + (1 - level).sqrt() * eps
-        failure = _backward(network, noisy, t, eps)
+        failure = _backward(network, noising.noisy(x, eps, t), t, eps)
         if failure:
             return Steps(taken, frozenset(moments), failure)
         taken += 1

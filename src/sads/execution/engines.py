@@ -35,6 +35,11 @@ class Engine:
         """Calls that can run at once."""
         return self._workers
 
+    @property
+    def present(self) -> bool:
+        """Whether there are workers; those of this machine are started whenever they are needed."""
+        return True
+
     def submit(self, function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
         """Call a function of a module on some worker; JSON carries arguments and answer."""
         return self.executor.submit(function, *arguments)
@@ -105,6 +110,13 @@ class DaskEngine(Engine):
             self._workers = max(1, sum(self._client.nthreads().values()))
             self._asked = time.monotonic()
         return self._workers
+
+    @property
+    def present(self) -> bool:
+        try:
+            return bool(self._client.nthreads())
+        except Exception:  # the scheduler does not answer
+            return False
 
     def lost(self, error: BaseException) -> WorkerLostError:
         from distributed.scheduler import KilledWorker

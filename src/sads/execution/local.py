@@ -144,7 +144,7 @@ class LocalExecutor(Executor):
         return answer["value"]
 
     def _started(self) -> _Process:
-        """A process that is ready; one that dies on the way is nobody's fault."""
+        """A process that is ready; one that dies while it starts is not held against a call."""
         ended = ""
         for _ in range(STARTS):
             with self._lock:

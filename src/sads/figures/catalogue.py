@@ -27,10 +27,22 @@ FIGURES: Mapping[str, str] = MappingProxyType(
         "D": "figure_d_regularisation",
     }
 )
+#: Figures that train nothing and read the rows of registered experiments.
+READINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "1R": "figure_1r_split",
+        "2R": "figure_2r_risk",
+        "6R": "figure_6r_risk",
+        "E": "figure_e_mechanism",
+        "F": "figure_f_forecasts",
+        "G": "figure_g_counterexamples",
+    }
+)
+_EVERY: Mapping[str, str] = MappingProxyType({**FIGURES, **READINGS})
 
 
 def chosen(name: str) -> list[str]:
-    """The figures that a name stands for: one, or `all`.
+    """The figures that a name stands for: one, or `all` that make their own rows.
 
     >>> chosen("04")
     ['4']
@@ -41,14 +53,14 @@ def chosen(name: str) -> list[str]:
     if name == "all":
         return list(FIGURES)
     key = name.lstrip("0").upper()
-    if key not in FIGURES:
-        raise InputError(f"no figure {name!r}: choose {', '.join(FIGURES)} or all")
+    if key not in _EVERY:
+        raise InputError(f"no figure {name!r}: choose {', '.join(_EVERY)} or all")
     return [key]
 
 
 def experiment(key: str) -> Experiment:
     """A figure of the catalogue: `FIGURE_04` of its module."""
-    module = import_module(f".{FIGURES[key]}", __package__)
+    module = import_module(f".{_EVERY[key]}", __package__)
     return getattr(module, file_name(key).replace("-", "_").upper())
 
 

@@ -32,6 +32,7 @@ class Request:
         only: parts of the figure; all of them if empty.
         sources: data by name (`mnist`, `faces`, `cifar`), in the data grammar.
         known: a table of finished trials that need not be run again.
+        rows: directory of the tables that figures read which train nothing.
         retry_failed: run trials that failed once more.
         say: called with what is being done.
     """
@@ -43,6 +44,7 @@ class Request:
     only: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     known: Path | None = None
+    rows: Path = Path("docs/results")
     retry_failed: bool = False
     say: Callable[[str], None] = _silent
 

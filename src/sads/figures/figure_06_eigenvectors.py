@@ -14,7 +14,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..errors import InputError
-from ..presentation.plots.directions import dft_energy, pictured, shown_indices
+from ..presentation.mosaics import pictured
+from ..presentation.plots.directions import dft_energy, shown_indices
 from ..statistics.means import paired_differences
 from ..sweep.correlation import correlate
 from .data import Data, Experiment, Request, Rows

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import InputError
-from ..presentation.plots.contact_sheet import mosaic
+from ..presentation.mosaics import mosaic
 from ..specs import DataSpec, parse_shape
 from ..statistics.means import mean_and_error
 from .data import Data, Experiment, Request
@@ -39,10 +39,10 @@ STAND_IN = "digits"
 TRAIN = 10_000  # samples, as in the paper
 GAP = 0.8  # grey between samples, some of which are white to the edge
 _WHERE = {
-    "mnist": "MNIST: pass --mnist DIR with its four IDX files (https://yann.lecun.com/exdb/mnist)",
-    "faces": "pictures of faces: pass --faces folder:DIR,grey,crop,size=56 (CelebA-HQ: "
+    "mnist": "MNIST: pass mnist='DIR' with its four IDX files (https://yann.lecun.com/exdb/mnist)",
+    "faces": "pictures of faces: pass faces='folder:DIR,grey,crop,size=56' (CelebA-HQ: "
     "https://github.com/tkarras/progressive_growing_of_gans)",
-    "cifar": "CIFAR-10: pass --cifar npz:FILE:images,scale or hf:uoft-cs/cifar10 "
+    "cifar": "CIFAR-10: pass cifar='npz:FILE:images,scale' or 'hf:uoft-cs/cifar10' "
     "(https://www.cs.toronto.edu/~kriz/cifar.html)",
 }
 
@@ -89,7 +89,7 @@ def wanted(names: tuple[str, ...], request: Request) -> tuple[str, ...]:
         return known or (STAND_IN,)
     for name in chosen:
         if name not in known:
-            others = "; --only leaves parts out" if len(names) > 1 else ""
+            others = "; or choose other parts" if len(names) > 1 else ""
             raise InputError(f"missing data: {_WHERE[name]}{others}")
     return known
 

@@ -167,7 +167,7 @@ def along(
     noisy = generator.standard_normal((EVALUATED, *family.shape))  # sqrt(abar) x + sqrt(1-abar) eps
     with torch.no_grad():
         output = member(torch.from_numpy(noisy).float(), torch.from_numpy(t)).double().numpy()
-    noise_level = np.sqrt(1 - family.schedule.abar[t])
+    noise_level = family.schedule.noise[t]
     target = noise_level[:, None] * noisy.reshape(EVALUATED, -1) @ vectors
     own = output.reshape(EVALUATED, -1) @ vectors
     scale = np.square(target).mean(axis=0)

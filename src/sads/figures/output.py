@@ -36,7 +36,7 @@ def check_places(out: Path, stem: str) -> None:
 
 
 def write_figure(out: Path, stem: str, data: Data, drawing: Figure, verdict: Verdict) -> list[Path]:
-    """Write all files of a figure; their paths."""
+    """Write all files of a figure, and return their paths."""
     paths = {kind: out / f"{stem}.{kind}" for kind in KINDS}
     with writing(out):
         write_csv(paths["csv"], data.rows)

@@ -35,7 +35,7 @@ def make_figures(name: str, request: Request) -> Iterator[Made]:
     if request.known is not None:
         read_csv(request.known, {})  # so that a bad table is refused before anything is computed
         if not any(experiment(key).trials for key in keys):
-            raise InputError(f"figure {keys[0]} has no trials to take over: leave out --from")
+            raise InputError(f"figure {keys[0]} has no trials to take over from a table of results")
     for key in keys:
         check(key, request)
     for key in keys:
@@ -51,10 +51,10 @@ def check(key: str, request: Request) -> None:
         raise InputError(f"a scale of figure {key} is {known}, got {request.scale!r}")
     unknown = [part for part in request.only if part not in figure.parts]
     if unknown and not figure.parts:
-        raise InputError(f"figure {key} is one piece: leave out --only")
+        raise InputError(f"figure {key} is one piece and has no parts to choose from")
     if unknown:
         raise InputError(
-            f"figure {key} has no part {unknown[0]!r}: --only takes {', '.join(figure.parts)}"
+            f"figure {key} has no part {unknown[0]!r}: it has {', '.join(figure.parts)}"
         )
     _keep_larger(key, request)
     figure.check(request)
@@ -70,7 +70,7 @@ def _keep_larger(key: str, request: Request) -> None:
         return  # there is none, or nothing that we made
     if larger:
         raise InputError(
-            f"{path} is of {scale} scale, larger than {request.scale}: choose another --out"
+            f"{path} is of {scale} scale, larger than {request.scale}: choose another directory"
         )
 
 

@@ -114,7 +114,7 @@ def run_parts(
     finally:
         engine.close()
     if failed:
-        raise UnfinishedError(f"{'; '.join(failed)}; --retry-failed runs them once more")
+        raise UnfinishedError(f"{'; '.join(failed)}; retry_failed=True runs them once more")
     return {
         part: [{"part": part} | row for row in read_rows(request.work(folder, part))[1]]
         for part in parts
@@ -124,7 +124,7 @@ def run_parts(
 def _run(
     request: Request, folder: str, part: str, specification: Specification, engine: Engine
 ) -> str | None:
-    """Run the trials of a part; what is wrong with them, if anything."""
+    """Run the trials of a part, and return what is wrong with them, if anything."""
     out = request.work(folder, part)
 
     def report(progress: Progress) -> None:

@@ -1,7 +1,7 @@
 """The average geometry of untrained networks: probes, estimators, closed forms, the result."""
 
 from ..probes import Forward, Gaussian, Point, Probe, Zero
-from .estimate import Options, estimate_geometry, planned_geometry, running_estimates
+from .estimate import Options, PlainOptions, estimate_geometry, planned_geometry, running_estimates
 from .goal import Goal
 from .result import Geometry, keep_spectrum, load_geometry
 from .run import Progress
@@ -12,6 +12,7 @@ __all__ = [
     "Geometry",
     "Goal",
     "Options",
+    "PlainOptions",
     "Point",
     "Probe",
     "Progress",

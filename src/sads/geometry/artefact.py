@@ -5,6 +5,7 @@ covers both (`sads.storage.sealed`). Nothing is pickled.
 """
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,20 @@ from pydantic import BaseModel, Field
 
 from ..directions import FOLDS
 from ..directions.structure import STRUCTURES
+from ..directions.subspaces import Span
 from ..errors import ArtefactError
+from ..inspection.compression import Compressed
 from ..inspection.readout import ReadOut
-from ..path import WEIGHTINGS, Schedule
+from ..inspection.subspaces import Adaptive
+from ..path import WEIGHTINGS
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .estimators import ESTIMATORS
 from .plan import CLOSED_FORM, Plan, timestep_range
 from .state import State, packed_size
 
 FILE = "geometry.safetensors"
+BASIS = "subspace.safetensors"
+BASIS_FORMAT = "sads.subspace/1"
 FORMAT, UNSEALED = "sads.geometry/2", "sads.geometry/1"
 MOST_STEPS = 10**6  # noise levels; a header that says more is not believed
 
@@ -64,17 +70,51 @@ def read_state(directory: Path) -> tuple[Plan, State]:
         progress = Progress.model_validate(parse_json(stored.metadata["progress"]))
         sums, counts = stored.tensors["sums"], stored.tensors["counts"]
         check_plan(plan)
+        plan = _with_basis(directory, plan)
         _check_sums(plan, sums, counts)
         networks = int(counts.sum())
         expect(progress.batches <= networks, f"at most {networks} batches, of one network each")
     return plan, State(sums, counts, **progress.model_dump())
 
 
+def write_basis(directory: Path, plan: Plan) -> None:
+    """Write the basis of a subspace that was found, beside its geometry; nothing of others."""
+    readout = plan.readout
+    if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
+        return
+    span = readout.subspace.span
+    if span is None:
+        raise ArtefactError("the basis of the subspace is not found yet: let its run go on")
+    write_sealed(directory / BASIS, BASIS_FORMAT, {}, {"basis": span.matrix})
+
+
+def _with_basis(directory: Path, plan: Plan) -> Plan:
+    """A stored plan with the basis of its subspace, where that was found by a sketch."""
+    readout = plan.readout
+    if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
+        return plan
+    path, subspace = directory / BASIS, readout.subspace
+    if not path.is_file():
+        raise ArtefactError(
+            f"no subspace in {directory}: expected {BASIS} beside the geometry; copy it there too, "
+            "or make the geometry again"
+        )
+    matrix = read_sealed(path, BASIS_FORMAT).tensors["basis"]
+    with sensible(path):
+        shape = (readout.inner.structure.rows, subspace.columns(readout.inner.structure))
+        got = (matrix.shape, matrix.dtype)
+        expect(got == (shape, np.float64), f"a basis of shape {shape} in float64, got {got}")
+        span = Span.of(matrix)
+        expect(span.digest == subspace.digest, "the basis that the geometry names")
+    found = Compressed.of(readout.inner, replace(subspace, span=span))
+    return plan.model_copy(update={"readout": found})
+
+
 def check_plan(plan: Plan) -> None:
     """Refuse a stored plan that no estimate can have; inside `sensible`."""
     size = check_shape(plan.shape)
     expect(plan.steps <= MOST_STEPS, f"at most {MOST_STEPS:,} noise levels, got {plan.steps:,}")
-    timestep_range(plan.timesteps, Schedule(plan.schedule, plan.steps))
+    timestep_range(plan.timesteps, plan.path)
     expect(plan.weighting in WEIGHTINGS, f"a weighting, got {plan.weighting!r}")
     expect(plan.of in ESTIMATORS, f"a known quantity, got {plan.of!r}")
     estimators = (*ESTIMATORS[plan.of], CLOSED_FORM)
@@ -90,8 +130,14 @@ def check_plan(plan: Plan) -> None:
 
 
 def _check_readout(readout: ReadOut) -> None:
+    if isinstance(readout, Compressed):
+        expect(readout.inner.shape == readout.shape, "a subspace of the space of the samples")
+        readout.subspace.columns(readout.inner.structure)
+        _check_readout(readout.inner)
+        return
     expect(readout.arrangement in (None, *STRUCTURES), f"a structure, got {readout.arrangement!r}")
-    sides = (readout.width, readout.patch, *readout.kernel)
+    patches = (readout.patch,) if isinstance(readout.patch, int) else readout.patch
+    sides = (readout.width, *patches, *readout.kernel)
     expect(min(sides) >= 1, "a width, a patch and a kernel from 1 on")
     for name in ("weight_variance", "bias_variance", "floor"):
         value = getattr(readout, name)
@@ -100,7 +146,7 @@ def _check_readout(readout: ReadOut) -> None:
 
 def _check_sums(plan: Plan, sums: np.ndarray, counts: np.ndarray) -> None:
     folds = 1 if plan.exact else FOLDS
-    shape = (folds, packed_size(plan.readout.structure.rows))
+    shape = (folds, packed_size(plan.readout.accumulated))
     got = (sums.shape, sums.dtype)
     expect(got == (shape, np.float64), f"sums of shape {shape} in float64, got {got}")
     expect(np.isfinite(sums).all(), "finite sums")

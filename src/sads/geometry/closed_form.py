@@ -15,14 +15,14 @@ from jaxtyping import Float
 from ..networks import DiT, Linear
 from ..networks.base import ScoreNetwork
 from ..networks.transformer import sincos_positions
-from ..path import Schedule
+from ..path import DiffusionPath
 from ..probes import Probe, Zero
 
 
 def closed_form_factor(
     network: ScoreNetwork,
     probe: Probe,
-    schedule: Schedule,
+    schedule: DiffusionPath,
     probabilities: Float[np.ndarray, " T"],
     weights: Float[np.ndarray, " T"],
 ) -> Float[np.ndarray, "n n"] | None:
@@ -31,7 +31,7 @@ def closed_form_factor(
     Args:
         network: a member of the family.
         probe: where the networks are looked at.
-        schedule: the noise schedule.
+        schedule: the path from data to noise.
         probabilities: of each timestep.
         weights: of the outer product at each timestep.
     """

@@ -24,7 +24,7 @@ from ..devices import is_memory_error
 from ..errors import NetworkError, SadsError, brief
 from ..inspection.modes import Arguments, FunctionMode, Keywords
 from ..inspection.readers import Outputs, Reader, Readings
-from ..networks import ScoreFamily
+from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.casting import cast
 from ..networks.initialisation import Constant, Distribution
 from ..networks.isolation import global_state_kept
@@ -92,9 +92,13 @@ class DrawnEnsemble:
         cache = self._local.members
         if dtype not in cache:
             module = cast(copy.deepcopy(self.template), dtype)
+            # The tangent kernel has the derivatives by these factors and shifts.
+            differentiated = self.template.differentiates
+            idle = set() if differentiated else _without_idle_factors(module, self.constants)
             constants = {
                 n: torch.full(self.shapes[n], d.value, dtype=dtype, device=self.device)
                 for n, d in self.constants.items()
+                if n not in idle
             }
             cache[dtype] = (module, constants)
         return cache[dtype]
@@ -184,6 +188,25 @@ class BuiltEnsemble:
                     f"{self.family.name} failed at timestep {int(t[i])}: {brief(error)}"
                 ) from error
         return Readings(*(torch.cat(parts) for parts in zip(*each, strict=True)))
+
+
+def _without_idle_factors(reader: nn.Module, constants: Mapping[str, Distribution]) -> set[str]:
+    """Take factors of one and shifts of zero out of the norms of our networks; their names.
+
+    All members start with them. Leaving them out saves two passes over every activation and
+    changes no bit. Other people's modules may ask their norms for them.
+    """
+    if not isinstance(reader.get_submodule("network"), ScoreNetwork):
+        return set()
+    idle: set[str] = set()
+    for place, norm in reader.named_modules():
+        own = [f"{place}.weight", f"{place}.bias"]
+        plain = isinstance(norm, (nn.GroupNorm, nn.LayerNorm)) and norm.weight is not None
+        if plain and [constants.get(name) for name in own] == [Constant(1.0), Constant(0.0)]:
+            norm.register_parameter("weight", None)
+            norm.register_parameter("bias", None)
+            idle |= set(own)
+    return idle
 
 
 def _without_graph(reader: Reader) -> AbstractContextManager[object]:

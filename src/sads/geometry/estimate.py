@@ -7,25 +7,29 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from ..devices import memory_errors_explained
+from ..inspection.compression import Compressed
+from ..inspection.subspaces import Whole
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
+from .artefact import FILE, read_state
 from .estimators import estimator_of
+from .fitting import Request
 from .goal import Goal
 from .plan import Plan
 from .result import Geometry
 from .run import Progress, estimates, settled
 from .source import Source, prepare
+from .supply import Supply, Threads
 
 
-class Options(TypedDict, total=False):
-    """Options of an estimate; all have defaults.
+class PlainOptions(TypedDict, total=False):
+    """Options of an estimate but for probe and subspace; all have defaults.
 
     Attributes:
         networks: stop after so many networks.
         tolerance: stop at this whitened error (0.02, for tangents 0.05, unless `networks` is
             given).
-        probe: where to look; x = 0 by default.
         of: `outputs` (default) for G, `tangent` for the tangent kernel K.
         estimator: `integrated` (default) or `naive`, for outputs.
         weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
@@ -41,7 +45,6 @@ class Options(TypedDict, total=False):
 
     networks: int | None
     tolerance: float | None
-    probe: Probe
     of: str
     estimator: str | None
     weighting: str
@@ -51,6 +54,21 @@ class Options(TypedDict, total=False):
     device: str
     zero_output: str
     on_progress: Callable[[Progress], None] | None
+
+
+class Options(PlainOptions, total=False):
+    """Options of an estimate, with where to look and in which subspace.
+
+    Attributes:
+        probe: x = 0 by default.
+        subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
+            default the whole, and one that fits where that does not.
+        supply: who computes the batches; threads of this process by default.
+    """
+
+    probe: Probe
+    subspace: Request
+    supply: Supply | None
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -101,18 +119,29 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         weighting=options.get("weighting", "score"),
         timesteps=options.get("timesteps"),
         seed=options.get("seed", 0),
-        device=options.get("device", "cpu"),
+        device=(options.get("supply") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
+        subspace=options.get("subspace") or _stored_subspace(options.get("out")),
     )
     return goal, source
 
 
+def _stored_subspace(out: str | Path | None) -> Request:
+    """That of the geometry that is continued: what fits may have changed since it was begun."""
+    if out is None or not (Path(out) / FILE).exists():
+        return None
+    readout = read_state(Path(out))[0].readout
+    return readout.subspace if isinstance(readout, Compressed) else Whole()
+
+
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
-    goal, source = _prepared(family, **options)
     report = options.get("on_progress") or (lambda progress: None)
     out = options.get("out")
-    if out is None:
-        yield from estimates(source, goal, None, report)
-    else:
-        with writing(Path(out)):
-            yield from estimates(source, goal, Path(out), report)
+    with options.get("supply") or Threads() as supply:
+        with supply.preparing():
+            goal, source = _prepared(family, **options)
+        if out is None:
+            yield from estimates(source, goal, None, report, supply)
+        else:
+            with writing(Path(out)):
+                yield from estimates(source, goal, Path(out), report, supply)

@@ -22,6 +22,7 @@ from torch import nn
 
 from ..errors import InputError
 from ..inspection.checks import Checked
+from ..inspection.compression import Compressed
 from ..inspection.foreign import read_foreign
 from ..inspection.members import Members
 from ..inspection.reading import DeclaredReading, Reading
@@ -31,16 +32,25 @@ from ..inspection.tangents import read_tangents
 from ..networks import ScoreNetwork
 from ..probes import Probe
 from .closed_form import closed_form_factor, has_closed_form
+from .fitting import Request, fitting
 from .plan import CLOSED_FORM, TimestepLaw
 
 
 @dataclass(frozen=True)
 class Study:
-    """Networks that can be studied, where they are looked at, and how timesteps count."""
+    """Networks that can be studied, where they are looked at, and how timesteps count.
+
+    Attributes:
+        checked: the networks.
+        probe: where they are looked at.
+        law: how timesteps count.
+        subspace: the subspace that was asked for; None for one where the whole does not fit.
+    """
 
     checked: Checked
     probe: Probe
     law: TimestepLaw
+    subspace: Request = None
 
     @property
     def members(self) -> Members:
@@ -49,7 +59,7 @@ class Study:
 
     @property
     def declared(self) -> ScoreNetwork | None:
-        """One of ours that starts as its class declares; None of other people's networks."""
+        """One of our networks that starts as its class declares; None for other people's."""
         return self.checked.declared
 
 
@@ -75,23 +85,23 @@ class Estimator(ABC):
     whole: ClassVar[bool] = False
     silent: ClassVar[bool] = False
 
-    def require_size(self, shape: tuple[int, ...]) -> None:
+    def require_size(self, shape: tuple[int, ...], subspace: Request) -> None:
         """Refuse, before any network is made, a shape whose factor cannot fit.
 
         Raises:
             InputError: with the bytes that are needed.
         """
         if self.whole:
-            Sampled(shape).require_memory()
+            fitting(Sampled(shape), subspace)
 
-    def require_memory(self, network: nn.Module, probe: Probe) -> None:
+    def require_memory(self, network: nn.Module, probe: Probe, subspace: Request) -> None:
         """Refuse, before it is run, a network whose factor cannot fit; ours tell it by themselves.
 
         Raises:
             InputError: with the bytes that are needed.
         """
-        if isinstance(network, ScoreNetwork):
-            readout_of(network).require_memory(exact=has_closed_form(network, probe))
+        if isinstance(network, ScoreNetwork) and not self.whole:
+            fitting(readout_of(network), subspace, exact=has_closed_form(network, probe))
 
     def settled(self, study: Study) -> "Estimator":
         """The estimator to use for networks that have been looked at."""
@@ -141,8 +151,11 @@ class Integrated(Estimator):
 
     def settled(self, study: Study) -> Estimator:
         declared = study.declared
-        known = declared is not None and has_closed_form(declared, study.probe)
-        return ClosedForm() if known else self
+        if declared is None or not has_closed_form(declared, study.probe):
+            return self
+        # On a subspace networks are drawn all the same: the whole of a closed form may not fit.
+        chosen = fitting(readout_of(declared), study.subspace, exact=True)
+        return self if isinstance(chosen, Compressed) else ClosedForm()
 
     def read(self, study: Study, rng: np.random.Generator) -> Reading:
         declared, law = study.declared, study.law
@@ -159,8 +172,10 @@ class ClosedForm(Estimator):
     def read(self, study: Study, rng: np.random.Generator) -> Reading:
         """Of the read-out only the structure remains; the factor has all the rest."""
         reading = Integrated().read(study, rng)
-        readout = type(reading.readout)(reading.readout.shape, patch=reading.readout.patch)
-        return replace(reading, readout=readout)
+        if study.declared is None:
+            return reading
+        own = readout_of(study.declared)
+        return replace(reading, readout=type(own)(own.shape, patch=own.patch))
 
     def exact(self, study: Study) -> Float[np.ndarray, "n n"] | None:
         if study.declared is None:

@@ -10,14 +10,14 @@ from jaxtyping import Float
 from pydantic import BaseModel, Field, model_serializer
 
 from ..errors import InputError
-from ..inspection.readout import AnyReadOut
+from ..inspection.compression import AnyReadOut, Compressed
 from ..inspection.zero_outputs import is_named
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
-from ..path import Schedule
+from ..path import DiffusionPath, path_of
 from .precision import Precision
 
-OUTPUTS = "outputs"  # what a plan is about that does not say it
+OUTPUTS = "outputs"  # the quantity of a plan that does not name one
 CLOSED_FORM = "closed form"  # the estimator that needs no networks
 
 
@@ -29,8 +29,8 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
         fingerprint: of the family (`ScoreFamily.fingerprint`), with its zero layers redrawn if
             there are any.
         shape: shape of one sample.
-        schedule: kind of the noise schedule.
-        steps: noise levels of the schedule.
+        schedule: kind of the path from data to noise.
+        steps: its noise levels.
         probe: where the networks are looked at.
         estimator: `integrated`, `naive` or `closed form`.
         weighting: `score` or `noise`.
@@ -49,6 +49,7 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
         draws: version of the random draws; those that do not say it are of the first.
         assumptions: what the networks are taken for; None in files that do not say it yet.
         of: whose second moment it is: of `outputs`, or of the `tangent` of the outputs.
+        parameters: of the path, where they are not at their defaults.
     """
 
     network: str
@@ -74,12 +75,29 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
     draws: int = 1
     assumptions: Assumptions | None = None
     of: str = OUTPUTS
+    parameters: dict[str, float] = Field(default_factory=dict)
 
     @model_serializer(mode="wrap")
     def _stored(self, serialise: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """A plan of outputs is stored as it was before there were others."""
-        stored = serialise(self)
-        return stored if self.of != OUTPUTS else {k: v for k, v in stored.items() if k != "of"}
+        """A plan is stored as it was before there were other quantities and paths."""
+        later = {"of": OUTPUTS, "parameters": {}}
+        return {k: v for k, v in serialise(self).items() if k not in later or v != later[k]}
+
+    @property
+    def path(self) -> DiffusionPath:
+        """The path from data to noise."""
+        return path_of(self.schedule, self.steps, self.parameters)
+
+    @property
+    def subspace(self) -> str | None:
+        """The subspace it is estimated in, as the grammar spells it; None for the whole."""
+        return self.readout.subspace.spelled if isinstance(self.readout, Compressed) else None
+
+    @property
+    def whole_memory(self) -> int:
+        """Bytes that an estimate of the whole factor takes at its peak."""
+        own = self.readout
+        return (own.inner if isinstance(own, Compressed) else own).peak_memory()
 
     @property
     def exact(self) -> bool:
@@ -102,7 +120,7 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
         ]
 
 
-def timestep_range(timesteps: tuple[int, int] | None, schedule: Schedule) -> tuple[int, int]:
+def timestep_range(timesteps: tuple[int, int] | None, schedule: DiffusionPath) -> tuple[int, int]:
     """The range of timesteps, checked; all of them by default."""
     first, end = timesteps or (0, schedule.steps)
     if not 0 <= first < end <= schedule.steps:
@@ -125,7 +143,9 @@ class TimestepLaw:
     weights: Float[np.ndarray, " T"]
 
     @classmethod
-    def of(cls, schedule: Schedule, timesteps: tuple[int, int], weighting: str) -> "TimestepLaw":
+    def of(
+        cls, schedule: DiffusionPath, timesteps: tuple[int, int], weighting: str
+    ) -> "TimestepLaw":
         """The law of definition 2, uniform on a range of timesteps."""
         first, end = timesteps
         probabilities = np.zeros(schedule.steps)

@@ -16,14 +16,17 @@ from jaxtyping import Float, Int
 from ..devices import memory_errors_explained
 from ..directions import Spectrum, Structure, exact_spectrum, sampled_spectrum
 from ..directions.folds import EVERY_OTHER
+from ..directions.structure import Compressed
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
+from ..inspection.compression import Compressed as CompressedReadOut
+from ..inspection.subspaces import Adaptive, LowFrequencies
 from ..shown import Shown
 from ..storage.files import writing
-from .artefact import read_state, write_state
+from .artefact import read_state, write_basis, write_state
 from .plan import Plan
-from .spectra import KEPT_FROM, read_spectrum, write_spectrum
+from .spectra import KEPT_FROM, Kept, read_kept, write_spectrum
 from .state import State
 
 
@@ -34,7 +37,7 @@ class Geometry(Shown):
     Attributes:
         plan: how it was made.
         state: sums over networks.
-        kept: its spectrum, where that was kept with it.
+        kept: its spectrum and whitened error, where they were kept with it.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -44,7 +47,7 @@ class Geometry(Shown):
 
     plan: Plan
     state: State
-    kept: Spectrum | None = None
+    kept: Kept | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -114,25 +117,69 @@ class Geometry(Shown):
             return 0.0
         if not self.sampled_all_directions:
             return None
+        if self.kept is not None and self.kept.whitened_error is not None:
+            return self.kept.whitened_error
         return halves_error(*self.halves(), sectors(self.structure, self.symmetries))
 
     @property
     def trace(self) -> float:
-        """Tr G."""
-        return float(np.trace(self.factor)) * self.structure.copies
+        """The trace of G, of the whole space also where the factor is that of a subspace."""
+        if not self.compressed:
+            return float(np.trace(self.factor)) * self.structure.copies
+        return self._traces(np.arange(len(self.state.counts)))[1]
+
+    def fold_trace(self, fold: int) -> float:
+        """Tr G of the whole space from one of the folds."""
+        return self._traces(np.array([fold]))[1]
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the factor is that of a subspace."""
+        return isinstance(self.structure, Compressed)
+
+    @property
+    def subspace(self) -> LowFrequencies | Adaptive | None:
+        """The subspace it is estimated in, to estimate another one in it; None for the whole."""
+        readout = self.plan.readout
+        if not isinstance(readout, CompressedReadOut):
+            return None
+        own = readout.subspace
+        return own.of_another() if isinstance(own, Adaptive) else own
+
+    @cached_property
+    def inside(self) -> tuple[float, float]:
+        """The share of tr G that lies in the subspace, and its standard error; 1 of the whole."""
+        if not self.compressed:
+            return 1.0, 0.0
+        kept, whole = self._traces(np.arange(len(self.state.counts)))
+        each = np.array([self._traces(np.array([k])) for k in range(len(self.state.counts))])
+        # Delta method for the ratio of two means over networks.
+        weights, share = self.state.counts / self.state.counts.sum(), kept / whole
+        residuals = weights * (each[:, 0] - share * each[:, 1]) / whole
+        folds = len(residuals)
+        return share, float(np.sqrt(np.square(residuals).sum() * folds / (folds - 1)))
+
+    def _traces(self, which: Int[np.ndarray, " k"]) -> tuple[float, float]:
+        """The trace of G inside the subspace and in all, from some of the folds."""
+        readout, moment = self.plan.readout, self.state.mean(which)
+        scale = self.plan.scale * self.structure.copies
+        return scale * float(np.trace(readout.factor(moment))), scale * readout.trace(moment)
 
     def matvec(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch D"]:
-        """G v, for one or many flattened vectors, without forming G."""
+        """G v, for one or many flattened vectors, without forming G.
+
+        In a subspace with the projection P on it, this is P G P v.
+        """
         return self.structure.apply(self.factor, np.asarray(vectors, dtype=float))
 
     def matrix(self) -> Float[np.ndarray, "D D"]:
-        """The whole of G."""
+        """The whole of G; in a subspace with the projection P on it, P G P."""
         return self.structure.expand(self.factor)
 
     @cached_property
     def _spectrum(self) -> Spectrum:
         if self.kept is not None:
-            return self.kept
+            return self.kept.spectrum
         if self.exact:
             return exact_spectrum(self.factor, self.structure, self.symmetries)
         with memory_errors_explained(f"the spectrum of {self.plan.network}", "free some memory"):
@@ -151,6 +198,7 @@ class Geometry(Shown):
     def save(self, directory: str | Path) -> None:
         """Write `geometry.safetensors` into a directory, atomically."""
         with writing(Path(directory)):
+            write_basis(Path(directory), self.plan)
             write_state(Path(directory), self.plan, self.state)
 
     def __repr__(self) -> str:
@@ -187,7 +235,7 @@ def load_geometry(directory: str | Path) -> Geometry:
     """
     plan, state = read_state(Path(directory))
     large = plan.readout.structure.rows >= KEPT_FROM
-    kept = read_spectrum(Path(directory), plan, state) if large else None
+    kept = read_kept(Path(directory), plan, state) if large else None
     return Geometry(plan, state, kept)
 
 
@@ -203,7 +251,8 @@ def keep_spectrum(geometry: Geometry, directory: str | Path) -> None:
     """
     large = geometry.structure.rows >= KEPT_FROM and not geometry.exact
     if large and geometry.kept is None:
-        write_spectrum(Path(directory), geometry.plan, geometry.state, geometry.spectrum())
+        spectrum, error = geometry.spectrum(), geometry.whitened_error
+        write_spectrum(Path(directory), geometry.plan, geometry.state, spectrum, error)
 
 
 def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:

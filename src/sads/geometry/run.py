@@ -1,34 +1,34 @@
 """A run of an estimate: batches of networks, accumulated until the goal is reached.
 
-Batches run in threads, one torch thread each, and are accumulated in their order. Each draws from
-a stream named by the seed and the batch's number, so a run that was killed continues exactly where
-its last checkpoint stood. The error is looked at after numbers of networks that depend on the
-estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same network.
+Batches are computed in threads or by workers (`supply`) and accumulated in their order. Each draws
+from a stream named by the seed and the batch's number, so a run that was killed continues exactly
+where its last checkpoint stood. The error is looked at after numbers of networks that depend on
+the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same
+network.
 """
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from ..directions import FOLDS
 from ..directions.symmetry import sectors
 from ..directions.whitening import halves_error
 from ..draws import DRAWS
 from ..errors import ArtefactError
+from ..execution.local import EngineError
 from .artefact import FILE, read_state, write_state
 from .goal import Goal
 from .plan import Plan
 from .result import Geometry, exact_geometry, keep_spectrum, load_geometry
+from .sketch import with_basis
 from .source import Source
 from .state import State
+from .supply import Supply
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -43,12 +43,19 @@ class Progress:
 
 
 def estimates(
-    source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
+    source: Source,
+    goal: Goal,
+    out: Path | None,
+    report: Callable[[Progress], None],
+    supply: Supply,
 ) -> Iterator[Geometry]:
     if source.exact is not None:
         yield _closed_form(source.plan, source.exact, out)
         return
-    run = _Run(*(_resume(source, goal, out) or _start(source, goal)), goal, out)
+    supply.require(source)
+    with supply.preparing():
+        begun = _resume(source, goal, out) or _start(source, goal, out, report)
+    run = _Run(*begun, goal, out, supply)
     resumed_at = run.state.networks
     geometry: Geometry | None = None
     while goal.networks is None or run.state.networks < goal.networks:
@@ -86,10 +93,12 @@ class _Run:
         state: what they have added up to; replaced by every batch.
         goal: when to stop.
         out: where it is stored, if anywhere.
+        supply: who computes the batches.
     """
 
-    def __init__(self, source: Source, state: State, goal: Goal, out: Path | None):
+    def __init__(self, source: Source, state: State, goal: Goal, out: Path | None, supply: Supply):
         self.source, self.state, self.goal, self.out = source, state, goal, out
+        self.supply = supply
         self.error: float | None = None
         self.looked_at = 0
         self.stored = time.perf_counter()
@@ -105,11 +114,20 @@ class _Run:
     def advance(self, until: int, report: Callable[[Progress], None]) -> None:
         """Add batches up to a number of networks."""
         _refuse_other_draws(self.source.plan, self.out)
-        for moment, count in _batches(self.source, self.state, until):
-            self.state = self.state.with_batch(moment, count)
-            report(Progress(self.state.networks, self._expected(), self.error))
-            if self.out and time.perf_counter() - self.stored > CHECKPOINT_SECONDS:
-                self.store(finished=False)
+        try:
+            for moment, count in self.supply.batches(self.source, self.state, until):
+                self.state = self.state.with_batch(moment, count)
+                report(Progress(self.state.networks, self._expected(), self.error))
+                if self.out and time.perf_counter() - self.stored > CHECKPOINT_SECONDS:
+                    self.store(finished=False)
+        except EngineError as error:  # between two batches: all sums are whole
+            if self.out is None:
+                raise
+            self.store(finished=False)
+            raise EngineError(
+                f"{error}; {self.state.networks} networks are kept in {self.out}, from which the "
+                "same estimate goes on"
+            ) from error
 
     def _expected(self) -> int | None:
         """Networks at the end, as far as can be told: the error falls as one over their root."""
@@ -145,9 +163,12 @@ def settled(source: Source, goal: Goal) -> Source:
     return source.with_plan(source.plan.model_copy(update={"batch": batch, "precision": precision}))
 
 
-def _start(source: Source, goal: Goal) -> tuple[Source, State]:
+def _start(
+    source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
+) -> tuple[Source, State]:
     """The beginning of a fresh run."""
     source = settled(source, goal)
+    source = with_basis(source, out, lambda: report(Progress(0, goal.networks, None)))
     plan = source.plan
     next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
     return source, replace(State.empty(plan.readout), next_check=next_check)
@@ -192,25 +213,3 @@ def _whole_rounds(plan: Plan, networks: float) -> int:
     """At least so many networks, the same number in every fold."""
     round_size = FOLDS * plan.batch
     return round_size * max(1, math.ceil(networks / round_size))
-
-
-def _batches(source: Source, state: State, until: int) -> Iterator[tuple]:
-    """Moments of the batches from where the state stands, in order, computed ahead in threads."""
-    threads = torch.get_num_threads()
-    on_cpu = source.ensemble.device.type == "cpu"
-    workers = threads if on_cpu and source.plan.batch > 1 else 1
-    prepare_thread = partial(torch.set_num_threads, threads // workers)
-    waiting: deque[tuple[Future, int]] = deque()
-    batch, networks = state.batches, state.networks
-    pool = ThreadPoolExecutor(workers, initializer=prepare_thread)
-    try:
-        while networks < until or waiting:
-            while networks < until and len(waiting) <= workers:
-                count = min(source.plan.batch, until - networks)
-                waiting.append((pool.submit(source.moment, batch, count), count))
-                batch, networks = batch + 1, networks + count
-            future, count = waiting.popleft()
-            yield future.result(), count
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        torch.set_num_threads(threads)

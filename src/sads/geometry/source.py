@@ -20,6 +20,7 @@ from ..randomness import checked_seed, fast_stream, stream
 from .drawing import drawn_ensemble
 from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
 from .estimators import Estimator, Study
+from .fitting import Request, fitting, sketched
 from .plan import Plan, TimestepLaw, software_versions, timestep_range
 from .precision import Precision, choose_precision, networks_to_compare
 
@@ -36,6 +37,7 @@ class Source:
         law: how timesteps are drawn and weighted, beyond the plan's scale.
         reading: what becomes of what is read of the networks.
         exact: the factor, where a closed form is known.
+        sketching: whether the networks are those of a sketch, which shares none with the estimate.
     """
 
     plan: Plan
@@ -45,10 +47,11 @@ class Source:
     law: TimestepLaw
     reading: Reading
     exact: Float[np.ndarray, "n n"] | None
+    sketching: bool = False
 
     def with_plan(self, plan: Plan) -> "Source":
         """The same source under the plan of an earlier run that it continues."""
-        return replace(self, plan=plan)
+        return replace(self, plan=plan, reading=replace(self.reading, readout=plan.readout))
 
     def precision(self, allowed: float, planned: int | None) -> Precision:
         """Float32 if it agrees with float64 on a few of the networks that are planned."""
@@ -67,9 +70,9 @@ class Source:
         t = rng.choice(len(chances), size=count, p=chances)
         return t, self.probe.draw(t, self.family.shape, self.family.schedule, rng)
 
-    def moment(self, batch: int, count: int) -> Float[np.ndarray, "r r"]:
+    def moment(self, batch: int, count: int) -> Float[np.ndarray, "r c"]:
         """The summed moment of one batch; a function of the seed and the batch's number alone."""
-        rng = fast_stream(self.plan.seed, "a batch of networks", batch)
+        rng = self._stream(batch)
         t, x = self.inputs(count, rng)
         dtype = self.plan.precision.dtype if self.plan.precision else torch.float32
         total = self.moment_at(x, t, rng, dtype)
@@ -80,9 +83,14 @@ class Source:
             )
         return total
 
+    def _stream(self, batch: int) -> np.random.Generator:
+        if self.sketching:
+            return fast_stream(self.plan.seed, "a batch of networks of a sketch", batch)
+        return fast_stream(self.plan.seed, "a batch of networks", batch)
+
     def moment_at(
         self, x: Tensor, t: Int[np.ndarray, " N"], rng: np.random.Generator, dtype: torch.dtype
-    ) -> Float[np.ndarray, "r r"]:
+    ) -> Float[np.ndarray, "r c"]:
         """The summed moment of fresh networks at (x_i, t_i)."""
         try:
             readings = self.ensemble.evaluate(x, t, rng, dtype)
@@ -102,6 +110,7 @@ def prepare(
     seed: int,
     device: str,
     zero_output: str,
+    subspace: Request = None,
 ) -> Source:
     """Check the family and settle how it is sampled; the precision is chosen later."""
     if zero_output not in POLICIES:
@@ -113,22 +122,23 @@ def prepare(
     span = timestep_range(timesteps, family.schedule)
     law = TimestepLaw.of(family.schedule, span, weighting)
     target = usable_device(device)
-    estimator.require_size(family.shape)
+    estimator.require_size(family.shape, subspace)
     checked = check_family(
         family,
         probe,
         seed,
         zero_output,
         span,
-        before_running=lambda network: estimator.require_memory(network, probe),
+        before_running=lambda network: estimator.require_memory(network, probe, subspace),
         silent=estimator.silent,
     )
-    study = Study(checked, probe, law)
+    study = Study(checked, probe, law, subspace)
     estimator = estimator.settled(study)
     exact = estimator.exact(study)
     rng = stream(seed, "reading other networks")
     reading = estimator.read(study, rng)
-    reading.readout.require_memory(exact=exact is not None)
+    readout = fitting(reading.readout, subspace, exact=exact is not None)
+    reading = replace(reading, readout=readout)
     ensemble = _ensemble(checked, reading, probe, target, rng, stacks=estimator.stacks)
     family = checked.members.family
     plan = Plan(
@@ -146,7 +156,7 @@ def prepare(
         readout=reading.readout,
         scale=1.0 if exact is not None else reading.tail.total,
         precision=None,
-        symmetries=estimator.symmetries(study),
+        symmetries=() if sketched(readout) else estimator.symmetries(study),
         versions=software_versions(),
         zero_output=zero_output if checked.redrawn else "explain",
         redrawn=checked.redrawn,
@@ -155,6 +165,7 @@ def prepare(
         draws=DRAWS,
         assumptions=checked.assumptions,
         of=estimator.of,
+        parameters=dict(family.schedule.parameters),
     )
     return Source(plan, family, probe, ensemble, estimator.proposal(law, reading), reading, exact)
 

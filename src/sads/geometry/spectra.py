@@ -1,4 +1,4 @@
-"""Spectra of large geometries, kept beside them.
+"""Spectra and whitened errors of large geometries, kept beside them.
 
 A spectrum takes four eigendecompositions and two products a fold: a moment for a factor of some
 hundred rows, minutes for 4096. What was decomposed is known by a digest of the sums and the plan,
@@ -7,7 +7,8 @@ so a spectrum of an earlier state of the run, or a spoilt file, is not taken for
 
 import hashlib
 import json
-from dataclasses import asdict
+import math
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ..directions import Band, Resolution, Spectrum
 from ..errors import ArtefactError
 from ..storage.files import checksum
-from ..storage.sealed import parse_json, read_sealed, sensible, write_sealed
+from ..storage.sealed import expect, parse_json, read_sealed, sensible, write_sealed
 from .plan import Plan
 from .state import State
 
@@ -32,8 +33,21 @@ def digest_of(plan: Plan, state: State) -> str:
     return digest.hexdigest()
 
 
-def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:
-    """The spectrum stored for exactly this geometry, if there is one."""
+@dataclass(frozen=True)
+class Kept:
+    """What was computed from a geometry and kept with it.
+
+    Attributes:
+        spectrum: its spectrum.
+        whitened_error: its whitened error; None where it was not kept, or there is none.
+    """
+
+    spectrum: Spectrum
+    whitened_error: float | None = None
+
+
+def read_kept(directory: Path, plan: Plan, state: State) -> Kept | None:
+    """What is stored for exactly this geometry, if anything is."""
     path = directory / FILE
     if not path.is_file():
         return None
@@ -46,18 +60,30 @@ def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:
             bands = tuple(Band(**band) for band in parse_json(stored.metadata["bands"]))
             levels = parse_json(stored.metadata["resolution"])
             known = tuple(Resolution(**level) for level in levels)
-            return Spectrum(plan.readout.structure, **arrays, bands=bands, resolution=known)
+            error = parse_json(stored.metadata.get("whitened_error", "null"))
+            expect(error is None or 0 < error < math.inf, "a positive whitened error")
+            spectrum = Spectrum(plan.readout.structure, **arrays, bands=bands, resolution=known)
+            return Kept(spectrum, error)
     except ArtefactError:
         return None  # it can be computed again
 
 
-def write_spectrum(directory: Path, plan: Plan, state: State, spectrum: Spectrum) -> None:
-    """Keep a spectrum, where the directory can be written to."""
+def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:
+    """The spectrum stored for exactly this geometry, if there is one."""
+    kept = read_kept(directory, plan, state)
+    return None if kept is None else kept.spectrum
+
+
+def write_spectrum(
+    directory: Path, plan: Plan, state: State, spectrum: Spectrum, error: float | None = None
+) -> None:
+    """Keep a spectrum and a whitened error, where the directory can be written to."""
     arrays = {name: np.ascontiguousarray(getattr(spectrum, name)) for name in ARRAYS}
     header = {
         "of": digest_of(plan, state),
         "bands": json.dumps([asdict(band) for band in spectrum.bands]),
         "resolution": json.dumps([asdict(level) for level in spectrum.resolution]),
+        "whitened_error": json.dumps(error),
     }
     try:
         write_sealed(directory / FILE, FORMAT, header, arrays)

@@ -39,7 +39,7 @@ class State:
     @classmethod
     def empty(cls, readout: ReadOut) -> "State":
         readout.require_memory()
-        packed = packed_size(readout.structure.rows)
+        packed = packed_size(readout.accumulated)
         return cls(np.zeros((FOLDS, packed)), np.zeros(FOLDS, dtype=np.int64))
 
     @classmethod

@@ -111,7 +111,7 @@ def _check_answers(family: ScoreFamily, member: nn.Module, x: Tensor, t: np.ndar
 def _to_wake(
     members: Members, probe: Probe, x: Tensor, t: np.ndarray, zero_output: str
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """The layers to redraw in silent networks, none in others, and the timestep that tells."""
+    """The layers to redraw in silent networks (none in others), and the timestep that shows it."""
     noise, step = _noise(members.family), t[:1]
     silent = [i for i in range(TRIED) if not _depends(members, x[i : i + 1], t[i : i + 1])]
     if silent:

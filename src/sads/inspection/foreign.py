@@ -8,8 +8,10 @@ random last layers are drawn for each network; otherwise the output is sampled a
 reason is kept.
 """
 
+import math
 from contextlib import ExitStack
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -31,9 +33,10 @@ from .last_layer_moments import (
 )
 from .members import Members
 from .reading import Reading
-from .readout import AnyReadOut, Convolution, DenseLayer, RandomLayers, Sampled, TokenWise
+from .readout import Convolution, DenseLayer, PlainReadOut, RandomLayers, Sampled, TokenWise
 from .tail import Tail, converted_tail, measured_tail
 from .tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
+from .trunks import trunks_kept
 
 TIMESTEPS, FEW_TIMESTEPS = 8, 3  # looked at for the scale, in small and in large networks
 ENTRIES_CHECKED = 20_000  # of the weights of one output, that tell how an unknown one starts
@@ -53,7 +56,8 @@ def read_foreign(
         rng: of the inputs they are looked at with.
     """
     try:
-        return _read_last_layer(members, probe, weights, rng)
+        with trunks_kept():
+            return _read_last_layer(members, probe, weights, rng)
     except NoLastLayer as why:
         note = str(why)
     except SadsError:
@@ -83,8 +87,10 @@ def _read_last_layer(
         for network in members.networks:
             zeroed.enter_context(without(network, layer.late_bias))
         tail = measured_tail(members.networks, layer, family, probe, weights, (x, inputs, steps))
-    structure = arrangement(call, layer.selection, family.shape) if layer.gains is None else None
-    if structure is None:
+    placed = arrangement(call, layer.selection, family.shape) if layer.gains is None else None
+    if placed is None:
+        if call.function is not LINEAR and len(call.h) != 1:
+            raise NoLastLayer("the last convolution mixes samples and channels")
         readout = RandomLayers(
             family.shape, RANDOM_LAYERS, floor=tail.floor, constant=tail.constant
         )
@@ -93,20 +99,22 @@ def _read_last_layer(
             note = "its last layer is multiplied by another factor for each entry"
         draws = LayerDraws(call, layer)
         return Integration(readout, tail, note, layer=layer, variances=variances, draws=draws)
-    readout = _readout(call, structure, variances, tail, steady=layer.steady)
-    return Integration(readout, tail, layer=layer, variances=variances)
+    readout = _readout(call, placed.structure, variances, tail, steady=layer.steady)
+    return Integration(readout, tail, layer=layer, variances=variances, rows=placed.rows)
 
 
 def _readout(
     call: Call, structure: Structure, variances: Variances, tail: Tail, *, steady: bool
-) -> AnyReadOut:
+) -> PlainReadOut:
     """The read-out of a last layer that imposes a known structure."""
     # Where every network has its own share of the bias, that is added network by network.
     settled = variances.bias is None or (variances.bias > 0 and not steady)
     # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
     bias = 0.0 if settled else (variances.bias or 0.0) * tail.bias_share
-    layer: type[AnyReadOut] = Convolution
+    layer: type[PlainReadOut] = Convolution
     width, kernel = call.h.shape[1], tuple(call.weight.shape[2:])
+    if len(call.h) != 1:  # frames are an axis of their own
+        kernel = (1, *kernel)
     if call.function is LINEAR:
         layer = DenseLayer if isinstance(structure, Isotropic) else TokenWise
         width, kernel = call.h.shape[-1], ()
@@ -155,15 +163,33 @@ def _variances(
     return last_layer_variances(values, weight, bias)
 
 
-def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Structure | None:
+class Placed(NamedTuple):
+    """Where the entries of a last layer's output are in the sample.
+
+    Attributes:
+        structure: that it imposes on the sample.
+        rows: the tokens that are used, where others are left out (those of a text); None for all.
+    """
+
+    structure: Structure
+    rows: Tensor | None = None
+
+
+def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Placed | None:
     """The structure that the last layer imposes on the sample; None if it is not a known one."""
-    if call.function is LINEAR:
+    linear, used = call.function is LINEAR, None
+    if linear:
         copies = call.u.shape[-1]
-        tokens = call.u.numel() // copies
+        every = call.u.numel() // copies
         row, copy = selection // copies, selection % copies
+        used, row = row.unique(return_inverse=True)
+        tokens, used = len(used), None if len(used) == every else used
     elif is_plain_convolution(call):
-        tokens = call.u[0, 0].numel()
-        row, copy = selection % tokens, selection // tokens
+        frames, channels, *sides = call.u.shape
+        positions = math.prod(sides)
+        tokens = frames * positions
+        copy = selection // positions % channels
+        row = selection // (positions * channels) * positions + selection % positions
     else:
         return None
     for structure in _candidates(shape, tokens):
@@ -171,21 +197,31 @@ def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Struct
         rows_fit = bool((row[entries] == torch.arange(tokens)[:, None]).all())
         own = copy[entries]
         if rows_fit and bool((own == own[0]).all()) and len(own[0].unique()) == len(own[0]):
-            return structure if call.function is LINEAR or _same_grid(call, structure) else None
+            return Placed(structure, used) if linear or _same_grid(call, structure) else None
     return None
 
 
 def _same_grid(call: Call, structure: Structure) -> bool:
     """Whether a convolution's positions are those of the structure, in as many axes."""
-    sides = structure.shape[1:] if len(structure.shape) > 1 else structure.shape
-    return tuple(call.u.shape[2:]) == tuple(n // structure.patch for n in sides)
+    frames, _, *sides = call.u.shape
+    return (*([] if frames == 1 else [frames]), *sides) == structure.places
 
 
 def _candidates(shape: tuple[int, ...], tokens: int) -> list[Structure]:
     """Structures with as many rows as the last layer has tokens or positions."""
     sides = shape[1:] if len(shape) > 1 else shape
-    patches = [p for p in range(2, min(sides) + 1) if all(n % p == 0 for n in sides)]
-    known = [Isotropic(shape), Channels(shape), Dense(shape), *(Tokens(shape, p) for p in patches)]
+    equal = [p for p in range(2, min(sides) + 1) if all(n % p == 0 for n in sides)]
+    known = [Isotropic(shape), Channels(shape), Dense(shape), *(Tokens(shape, p) for p in equal)]
+    return [structure for structure in known if structure.rows == tokens] + _oblong(shape, tokens)
+
+
+def _oblong(shape: tuple[int, ...], tokens: int) -> list[Structure]:
+    """Tokens of patches with unequal sides, as videos have them."""
+    if len(shape) < 3 or (math.prod(shape[1:]) % tokens):
+        return []
+    divisors = [[p for p in range(1, n + 1) if n % p == 0] for n in shape[1:]]
+    patches = (patch for patch in product(*divisors) if len(set(patch)) > 1)
+    known = (Tokens(shape, patch) for patch in patches)
     return [structure for structure in known if structure.rows == tokens]
 
 

@@ -84,11 +84,13 @@ class Integration(Reading):
         layer: the last layer.
         variances: of its weight and bias.
         draws: draws last layers, where they are not integrated exactly.
+        rows: the tokens that reach the sample, where others do not; None for all.
     """
 
     layer: LastLayer
     variances: Variances
     draws: LayerDraws | None = None
+    rows: Tensor | None = None
 
     def reader(self, network: nn.Module) -> Reader:
         trial = self.layer.trial
@@ -110,7 +112,7 @@ class Integration(Reading):
 
     def moment(
         self, readings: Readings, at: Batch, rng: np.random.Generator
-    ) -> Float[Tensor, "n n"]:
+    ) -> Float[Tensor, "n c"]:
         h, output, squares = _traced(readings)
         scaled = at.root * self._scales(output, at)
         own = squares.double().cpu().numpy()
@@ -123,6 +125,8 @@ class Integration(Reading):
             drawn = self.draws.outputs(h, weight, bias, rng)
             return self.readout.moment(times(drawn, scaled), constant)
         added = float(scaled**2 @ bias) if self.readout.settled else 0.0
+        if self.rows is not None:
+            h = h[:, self.rows.to(h.device)]
         exact = self.variances.weight is not None  # then the read-out has it
         h = times(h, scaled if exact else scaled * np.sqrt(weight))
         return self.readout.moment(h, constant, added)

@@ -25,8 +25,10 @@ from torch import Tensor, nn
 
 from ..networks.adapters.calls import Adapted
 from ..randomness import torch_stream
+from .members import LARGEST_SMALL, parameter_bytes
 from .moving import affecting
 from .tracing import LINEAR, Call, NoLastLayer, count_calls, in_place_of, read
+from .trunks import kept_trunks
 
 LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
 CANDIDATES = 8  # parameters tried as a bias that is added after the call
@@ -118,8 +120,6 @@ def find_last_layer(
     """
     first, one, step = networks[0], x[:1], t[:1]
     index, call = _last_with_effect(first, one, step)
-    if call.function is not LINEAR and len(call.h) != 1:
-        raise NoLastLayer("the last convolution mixes samples and channels")
     weight, bias = (
         frozenset(_made_of(first, call, part, (one, step, index)) - set(constants))
         for part in ("weight", "bias")
@@ -226,6 +226,10 @@ def _check_not_shared(
             output, _ = read(network, x, t, index, in_place_of(_signs(call.u.numel())))
         return call.h.clone(), constant, output
 
+    kept = kept_trunks()
+    large = parameter_bytes(network) > LARGEST_SMALL
+    if kept is not None and large and kept.used_elsewhere(network, x, t, index, own) is False:
+        return  # more passes of a large network take long; what each call looks at was recorded
     shared = affecting(network, sorted(own), observe)
     if shared:
         names = ", ".join(name.removeprefix("network.") for name in sorted(shared))

@@ -29,13 +29,18 @@ class Members:
 
     @property
     def small(self) -> bool:
-        """Whether many networks are built, evaluated and drawn at once without much ado."""
+        """Whether it is cheap to build, evaluate and draw many networks at once."""
         return self.size <= LARGEST_SMALL
 
     @property
     def size(self) -> int:
         """Bytes of one network's parameters."""
-        return sum(p.numel() * p.element_size() for p in self.networks[0].parameters())
+        return parameter_bytes(self.networks[0])
+
+
+def parameter_bytes(network: nn.Module) -> int:
+    """Bytes of a network's parameters."""
+    return sum(p.numel() * p.element_size() for p in network.parameters())
 
 
 def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) -> bool:
@@ -51,7 +56,7 @@ def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) 
             return False
         if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:
             return False
-        # A sample variance spreads by sqrt(2/n) at most; 7 of that are not seen by chance.
+        # A sample variance has a deviation of sqrt(2/n) at most; seven times that is no chance.
         spread = 7 * math.sqrt(2 / len(values))
         if spread < 1 and abs(float(values.square().mean()) / expected.variance - 1) > spread:
             return False

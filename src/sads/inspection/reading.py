@@ -13,8 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..networks import ScoreNetwork
+from .compression import AnyReadOut
 from .readers import Features, Outputs, Reader, Readings
-from .readout import AnyReadOut, Sampled, readout_of
+from .readout import Sampled, readout_of
 from .tail import Tail, plain_tail
 
 
@@ -61,7 +62,7 @@ class Reading:
 
     def moment(
         self, readings: Readings, at: Batch, rng: np.random.Generator
-    ) -> Float[Tensor, "n n"]:
+    ) -> Float[Tensor, "n c"]:
         """The summed moment of a batch; `rng` is for what is drawn beside the networks."""
         return self.readout.moment(times(readings.h, at.root))
 

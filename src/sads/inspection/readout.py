@@ -23,12 +23,14 @@ and with it the whole of G instead of its small factor (`constant`).
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -59,7 +61,7 @@ class ReadOut(ABC):
         weight_variance: s_w^2.
         bias_variance: s_b^2.
         kernel: kernel size of a convolution.
-        patch: side of a patch for tokens.
+        patch: side of a patch for tokens, or its side along each axis.
         arrangement: kind of the structure, where the kind of the last layer does not tell it.
         floor: the multiple of the identity that the constant part of the output adds.
         constant: whether the constant part of the output is accumulated.
@@ -73,7 +75,7 @@ class ReadOut(ABC):
     weight_variance: float = 1.0
     bias_variance: float = 0.0
     kernel: tuple[int, ...] = ()
-    patch: int = 1
+    patch: int | tuple[int, ...] = 1
     arrangement: str | None = None
     floor: float = 0.0
     constant: bool = False
@@ -84,17 +86,33 @@ class ReadOut(ABC):
     @property
     def structure(self) -> Structure:
         """The structure of what is accumulated: that which the last layer imposes on G, or none."""
-        return Dense(self.shape) if self.constant else self._imposed
+        return Dense(self.shape) if self.constant else self.imposed
 
     @property
-    def _imposed(self) -> Structure:
+    def accumulated(self) -> int:
+        """Rows of the symmetric matrix that is summed over networks."""
+        return self.structure.rows
+
+    @property
+    def rows(self) -> int:
+        """Rows of the factor."""
+        return self.structure.rows
+
+    @property
+    def last_layer(self) -> str:
+        """The kind of the last layer."""
+        return self.kind
+
+    @property
+    def imposed(self) -> Structure:
+        """The structure that the last layer imposes."""
         structure = STRUCTURES[self.arrangement] if self.arrangement else self.usual
         return structure(self.shape, self.patch)
 
     @property
     def rank(self) -> int:
         """Rank that one network contributes to what is accumulated."""
-        imposed = self._imposed
+        imposed = self.imposed
         own = min(imposed.rows, self._own_rank)
         return own * imposed.copies if self.constant else own
 
@@ -141,11 +159,22 @@ class ReadOut(ABC):
         if a is None:
             return torch.from_numpy(linear)
         flat = a.double().flatten(1)
-        return torch.from_numpy(self._imposed.expand(linear)).to(flat.device) + flat.T @ flat
+        return torch.from_numpy(self.imposed.expand(linear)).to(flat.device) + flat.T @ flat
 
     @abstractmethod
     def _raw(self, h: Float[Tensor, "N ..."]) -> Float[Tensor, "n n"]:
         """The sum over networks, before the last layer is integrated."""
+
+    def pieces(self, h: Float[Tensor, "N ..."]) -> Iterator[Float[Tensor, "k n"]]:
+        """Vectors v over the imposed rows, whose v v^T add up to the last layer's U^T U.
+
+        A piece at a time, each as large as the features: they are never unfolded.
+        """
+        yield h.flatten(1)
+
+    def trace(self, moment: Float[np.ndarray, "n n"]) -> float:
+        """The trace of the whole factor from the mean moment of one network."""
+        return float(np.trace(self.factor(moment)))
 
     def factor(self, moment: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
         """The factor from the mean moment of one network."""
@@ -172,12 +201,19 @@ class Convolution(ReadOut):
     @property
     def spatial(self) -> tuple[int, ...]:
         """Positions of the convolution's output."""
-        sides = self.shape[1:] if len(self.shape) > 1 else self.shape
-        return tuple(n // self.patch for n in sides)
+        return self.imposed.places
 
     def _raw(self, h: Float[Tensor, "N c ..."]) -> Float[Tensor, "n n"]:
         flat = h.flatten(2).flatten(0, 1)
         return flat.T @ flat
+
+    def pieces(self, h: Float[Tensor, "N c ..."]) -> Iterator[Float[Tensor, "k n"]]:
+        """The maps of all channels, seen through one offset of the kernel after another."""
+        maps = h.flatten(0, 1)
+        for offset in product(*(range(-(size // 2), size // 2 + 1) for size in self.kernel)):
+            # A negative padding cuts: the map moves by the offset, and zeros follow.
+            sides = [side for d in reversed(offset) for side in (-d, d)]
+            yield F.pad(maps, sides).flatten(1)
 
     def _integrated(self, moment: Float[np.ndarray, "n n"], count: int) -> Float[np.ndarray, "n n"]:
         return super()._integrated(sum_over_offsets(moment, self.spatial, self.kernel), count)
@@ -194,6 +230,9 @@ class TokenWise(ReadOut):
         flat = h.transpose(0, 1).flatten(1)
         return flat @ flat.T
 
+    def pieces(self, h: Float[Tensor, "N n c"]) -> Iterator[Float[Tensor, "k n"]]:
+        yield h.transpose(1, 2).flatten(0, 1)
+
 
 @dataclass(frozen=True)
 class DenseLayer(ReadOut):
@@ -204,10 +243,13 @@ class DenseLayer(ReadOut):
 
     @property
     def _own_rank(self) -> int:
-        return self._imposed.rows
+        return self.imposed.rows
 
     def _raw(self, h: Float[Tensor, "N ..."]) -> Float[Tensor, "1 1"]:
         return h.square().sum().view(1, 1)
+
+    def pieces(self, h: Float[Tensor, "N ..."]) -> Iterator[Float[Tensor, "k 1"]]:
+        yield h.reshape(-1, 1)
 
 
 @dataclass(frozen=True)
@@ -219,6 +261,9 @@ class RandomLayers(ReadOut):
     def _raw(self, h: Float[Tensor, "N r D"]) -> Float[Tensor, "D D"]:
         flat = h.flatten(0, 1)
         return flat.T @ flat / self.width
+
+    def pieces(self, h: Float[Tensor, "N r D"]) -> Iterator[Float[Tensor, "k D"]]:
+        yield h.flatten(0, 1) / math.sqrt(self.width)
 
 
 @dataclass(frozen=True)
@@ -246,8 +291,11 @@ class JacobianProducts(ReadOut):
         flat = h.flatten(2).flatten(0, 1)
         return flat.T @ flat / self.width
 
+    def pieces(self, h: Float[Tensor, "N r ..."]) -> Iterator[Float[Tensor, "k D"]]:
+        yield h.flatten(2).flatten(0, 1) / math.sqrt(self.width)
 
-AnyReadOut = Convolution | TokenWise | DenseLayer | RandomLayers | Sampled | JacobianProducts
+
+PlainReadOut = Convolution | TokenWise | DenseLayer | RandomLayers | Sampled | JacobianProducts
 
 
 def sum_over_offsets(
@@ -263,7 +311,7 @@ def sum_over_offsets(
     return total.reshape(k.shape)
 
 
-def readout_of(network: ScoreNetwork) -> AnyReadOut:
+def readout_of(network: ScoreNetwork) -> PlainReadOut:
     """The read-out of one of our networks, from its last layer and declared initialisation."""
     if network.readout == "sampled":
         return Sampled(network.shape)

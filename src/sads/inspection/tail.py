@@ -4,8 +4,8 @@
 
 Timesteps are drawn in proportion to w_t g_t, so that with Z = E_t[w_t g_t] the outer products carry
 the relative weights s_t^2 / g_t and 1 / g_t, and G is Z times their mean. Without a constant part
-g_t = s_t^2 and the first weight is one: for noise, v- and x0-prediction w_t g_t is 1/(1 - abar),
-abar/(1 - abar) and abar/(1 - abar)^2.
+g_t = s_t^2 and the first weight is one: for noise, v-, x0-, flow- and score-prediction w_t g_t is
+1/b^2, (a/b)^2 / (a^2 + b^2)^2, a^2/b^4, (a/b)^2 / (a + b)^2 and 1, with x_t = a x_0 + b eps.
 
 The constant part is often a multiple of the input, a = c_t x: that is what converting predictions
 and EDM's preconditioning add. Under a Gaussian probe then E[a a^T] = c_t^2 std^2 I.
@@ -23,8 +23,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..networks import ScoreFamily
-from ..networks.adapters import Adapted
-from ..networks.adapters.calls import conversion
+from ..networks.adapters import own_prediction
 from ..probes import Probe
 from .last_layer import LastLayer, scales_at
 from .members import LARGEST_SMALL
@@ -59,8 +58,7 @@ class Tail:
 
 def _conversion(network: nn.Module, family: ScoreFamily) -> tuple[np.ndarray, np.ndarray]:
     """c_t and s_t of converting the network's prediction to noise."""
-    prediction = network.prediction if isinstance(network, Adapted) else "eps"
-    return conversion(str(prediction), family.schedule)
+    return own_prediction(network).conversion(family.schedule)
 
 
 def converted_tail(

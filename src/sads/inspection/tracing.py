@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .modes import Arguments, FunctionMode, Keywords
+from .modes import Arguments, Keywords
+from .trunks import Seeing, Tail, kept_trunks
 
 LINEAR = F.linear
 CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
@@ -40,13 +41,24 @@ class NoLastLayer(Exception):  # noqa: N818 - not an error: the network is sampl
     """Why the last layer cannot be integrated."""
 
 
-class _Watch(FunctionMode):
-    """Numbers the watched calls and hands them to a function that may replace their output."""
+class _Watch(Tail):
+    """Numbers the watched calls and hands them to a function that may replace their output.
 
-    def __init__(self, see: Callable[[int, Call], Tensor]):
-        super().__init__()
+    Args:
+        see: gets the number of a call and the call, returns what is to be its output.
+        index: number of the call in question; every call is, one after another, without it.
+        start: number of the first call.
+    """
+
+    def __init__(
+        self, see: Callable[[int, Call], Tensor], index: int | None = None, start: int = 0
+    ):
         self.see = see
-        self.count = 0
+        self.index = index
+        self.count = start
+
+    def is_next(self, func: Any) -> bool:
+        return func in WATCHED and self.index in (None, self.count)
 
     def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
         result = func(*args, **kwargs)
@@ -60,9 +72,13 @@ class _Watch(FunctionMode):
 
 
 def count_calls(network: nn.Module, x: Tensor, t: Tensor) -> int:
-    """Watched calls of one forward pass; nothing of them is kept."""
-    with _Watch(lambda index, call: call.u) as watch:
-        network(x, t)
+    """Watched calls of one forward pass; while trunks are kept, that of the last one is."""
+    watch, kept = _Watch(lambda index, call: call.u), kept_trunks()
+    if kept is None:
+        with Seeing(watch):
+            network(x, t)
+    else:
+        kept.record(network, x, t, watch, lambda: watch.count - 1)
     return watch.count
 
 
@@ -75,7 +91,8 @@ def read(
 ) -> tuple[Tensor, Call]:
     """The output with u(its own value) in the place of a call's output, and the call.
 
-    With the default, zero, the output is the constant part a(x, t).
+    With the default, zero, the output is the constant part a(x, t). While trunks are kept
+    (`trunks`), what comes before the call is computed once.
     """
     seen: list[Call] = []
 
@@ -85,18 +102,29 @@ def read(
         seen.append(call)
         return u(call.u)
 
-    with _Watch(see):
-        output = network(x, t)
+    def watch(start: int) -> _Watch:
+        seen.clear()
+        return _Watch(see, index, start)
+
+    kept = kept_trunks()
+    if kept is None:
+        with Seeing(watch(0)):
+            output = network(x, t)
+    else:
+        output = kept.run(network, x, t, index, watch)
     if not seen:
         raise NoLastLayer("the layers that are called change from pass to pass")
     return output, seen[0]
 
 
 def features(call: Call) -> Tensor:
-    """The features h of one sample: (C, *S) for a convolution, (T, width) for a linear map."""
+    """The features h of one sample: (C, *S) for a convolution, (T, width) for a linear map.
+
+    A convolution that takes the frames of a video as if they were samples has (C, frames, *S).
+    """
     if call.function is LINEAR:
         return call.h.reshape(-1, call.h.shape[-1])
-    return call.h[0]
+    return call.h[0] if len(call.h) == 1 else call.h.movedim(0, 1)
 
 
 def in_place_of(values: Tensor) -> Callable[[Tensor], Tensor]:

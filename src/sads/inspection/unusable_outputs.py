@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ..errors import NetworkError
 from ..networks import ScoreFamily
+from ..networks.adapters.explain import why_not_read
 from .overflow import first_overflow
 
 
@@ -28,11 +29,14 @@ def check_output(
     """
     if not isinstance(output, Tensor):
         kind = type(output).__name__
-        raise NetworkError(f"{family.name} must return a tensor of predicted noise, got {kind}")
+        raise NetworkError(
+            f"{family.name} must return a tensor of predicted noise, got {kind}"
+            + why_not_read(network, output, x)
+        )
     if tuple(output.shape) != (1, *family.shape):
         raise NetworkError(
             f"{family.name} must return the shape of its input, {(1, *family.shape)}, "
-            f"got {tuple(output.shape)}"
+            f"got {tuple(output.shape)}{why_not_read(network, output, x)}"
         )
     if not output.is_floating_point():
         raise NetworkError(f"{family.name} must return real numbers, got {output.dtype}")

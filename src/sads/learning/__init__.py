@@ -2,21 +2,28 @@
 
 from .forecast import Forecast, forecast_training
 from .forecast_artefact import load_forecast
+from .monitor import Monitor
 from .recipe import Recipe
+from .record_artefact import load_record
 from .references import HeldOut, Optimum, Reference, reference_for
 from .risk import Risk, measure_risk
 from .scene import Scene
+from .training_record import Lag, TrainingRecord
 
 __all__ = [
     "Forecast",
     "HeldOut",
+    "Lag",
+    "Monitor",
     "Optimum",
     "Recipe",
     "Reference",
     "Risk",
     "Scene",
+    "TrainingRecord",
     "forecast_training",
     "load_forecast",
+    "load_record",
     "measure_risk",
     "reference_for",
 ]

@@ -27,6 +27,7 @@ from ..directions.sets import DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..frames import as_frame
 from ..inspection.jacobian_products import Way
+from ..path import Schedule
 from ..randomness import stream
 from ..shown import Shown
 from .agreement import halves_agreement, stepped_up
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import pandas
 
 FEWEST, MOST = 8, 1_024  # networks
+ZERO = 1e-20  # the square of rounding: a target of this size an entry is none
 EQUAL = 0.01  # p-value above which directions are said not to differ
 Report = Callable[[int, float], None]
 
@@ -83,8 +85,8 @@ class Forecast(Shown):
     def drift(self) -> Float[np.ndarray, " k"]:
         """The share of the target taken up.
 
-        Of one step per unit of the learning rate; of a tangent flow when half of the target is
-        learned; of a pilot after its first steps.
+        For one step it is per unit of the learning rate; for a tangent flow it is taken when half
+        of the target is learned, and for a pilot after its first steps.
         """
         return drift_of(self.rows)
 
@@ -97,8 +99,8 @@ class Forecast(Shown):
     def noise(self) -> Float[np.ndarray, " k"]:
         """What stays noisy, per direction.
 
-        Of one step and of a tangent flow the variance between batches, per unit of the squared
-        learning rate; of a pilot the risk that is left after its last step.
+        For one step and a tangent flow it is the variance between batches, per unit of the squared
+        learning rate; for a pilot it is the risk that is left after its last step.
         """
         return self.rows[:, 2].mean(axis=0)
 
@@ -116,7 +118,7 @@ class Forecast(Shown):
 
     @cached_property
     def p_value(self) -> float:
-        """Of the hypothesis that all drifts are equal."""
+        """The p-value of the hypothesis that all drifts are equal."""
         return equality(self.drift, self.drift_error, self.networks)
 
     @property
@@ -247,6 +249,16 @@ def forecast_training(
                 return made()
         with explained(scene.family.name, "a forecast"):
             rows.append(method.row(scene, len(rows)))
+        _require_target(scene, rows[-1])
+
+
+def _require_target(scene: Scene, row: Float[np.ndarray, "3 k"]) -> None:
+    """Refuse data of which nothing is to be learned, as of v on white noise."""
+    if not row[1].sum() > ZERO * scene.family.size:
+        raise InputError(
+            f"the best prediction of {scene.prediction.name} on these data is zero everywhere, so "
+            f"{scene.family.name} has nothing to learn: choose data that is not white noise"
+        )
 
 
 def described(scene: Scene, method: Method) -> dict[str, Any]:
@@ -254,6 +266,10 @@ def described(scene: Scene, method: Method) -> dict[str, Any]:
     from ..draws import DRAWS
 
     settings = {k: v for k, v in vars(method).items() if v is not None}
+    path, predicted = scene.family.schedule, scene.prediction.name
+    # Forecasts of noise on the linear schedule are told as they were before there were others.
+    paths = {} if path == Schedule() else {"path": [path.kind, path.steps, dict(path.parameters)]}
+    predictions = {} if predicted == "eps" else {"predicts": predicted}
     return {
         "network": scene.family.name,
         "fingerprint": scene.family.fingerprint,
@@ -264,6 +280,8 @@ def described(scene: Scene, method: Method) -> dict[str, Any]:
         "content": _content(scene),
         "seed": scene.seed,
         "draws": DRAWS,
+        **paths,
+        **predictions,
     }
 
 

@@ -1,4 +1,4 @@
-"""A forecast from a dataset: what there is to learn, which method, what is told beside it."""
+"""A forecast from a dataset: it settles the target, the method and what is noted about both."""
 
 from collections.abc import Callable
 from pathlib import Path

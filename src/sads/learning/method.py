@@ -1,7 +1,7 @@
 """The interface of all forecasts: one row of numbers for one fresh network.
 
-Methods differ in cost and in what they see. Each gives, for the network of a number, three values
-in every group of directions,
+Methods differ in cost and in what they see. Each gives, for the network with a given number, three
+values in every group of directions,
 
     <taken, eps*>,      <eps*, eps*>,      noise per direction,
 
@@ -24,4 +24,4 @@ class Method(ABC):
 
     @abstractmethod
     def row(self, scene: Scene, number: int) -> Float[np.ndarray, "3 k"]:
-        """What the network of a number says; a function of the scene and the number alone."""
+        """The row of the network with this number; it depends on scene and number alone."""

@@ -1,8 +1,8 @@
 """A monitor inside anybody's training loop: the loss by direction and noise level, streaming.
 
-The sums of `training_record` stay on the device of the predictions and come to the host once in a
-while, as one window. When there are many windows, neighbours are added up, so that memory does not
-grow with the number of steps.
+The sums of `training_record` stay on the device of the predictions (`streaming_sums`) and come to
+the host once in a while, as one window. When there are many windows, neighbours are added up, so
+that memory does not grow with the number of steps.
 """
 
 import time as clock
@@ -10,38 +10,48 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..directions.sets import Columns, DirectionSet, MeansAndBands
+from ..choices import Prediction
+from ..data import Dataset
+from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
 from ..errors import InputError
 from ..geometry import Geometry
-from ..path import Schedule
+from ..path import DiffusionPath, Schedule, time_values
+from ..path.predictions import prediction_named
 from ..storage.files import writing
-from .projections import Energies
-from .training_record import FILE, Lag, TrainingRecord, Window, load_record, store_record
+from .expected_order import ExpectedOrder, expected_order
+from .forecast import Forecast
+from .loggers import logger_of
+from .record_artefact import FILE, load_record, store_record
+from .streaming_sums import Sums, added_up
+from .training_record import Lag, TrainingRecord, Window
+from .unavoidable import unavoidable_loss, variances_of_data
+
+if TYPE_CHECKING:
+    import pandas
 
 BINS = 10
 EVERY = 50  # updates in a window, until there are many
 WINDOWS = 256  # kept at most
 FLUSH_SECONDS = 30.0
-TOGETHER = 2**22  # entries of residuals that are projected at once
 
-TimeKind = Literal["index", "unit", "thousand"]
+TimeKind = Literal["index", "unit", "thousand", "sigma", "log-sigma"]
 Callback = Callable[[int, Mapping[str, float]], None]
 
 
 class Monitor:
     """Loss by direction and noise level, kept in three lines of anybody's training loop.
 
-    >>> monitor = Monitor((1, 8, 8))
+    >>> import sads, torch
+    >>> monitor = sads.Monitor((1, 8, 8))
     >>> prediction, target = torch.zeros(4, 1, 8, 8), torch.ones(4, 1, 8, 8)
     >>> monitor.update(prediction, target, torch.tensor([0, 300, 600, 900]))
-    >>> round(float(np.nanmax(monitor.loss())), 6)  # all of it is in the mean of the channel
+    >>> round(float(monitor.loss()[0, 0]), 6)  # all of it is in the mean of the channel
     64.0
 
     Args:
@@ -49,9 +59,15 @@ class Monitor:
         directions: a geometry (its bands are told apart), an array with an orthonormal direction a
             column, a set of directions, or nothing: the mean of each channel and bands of
             frequency.
-        schedule: the noise schedule; its number of steps is the range of whole-number times.
+        data: samples of the training data, to know how much of the loss cannot be avoided along
+            each direction; without them, directions along which the data vary much look late.
+        prediction: what the network predicts: `eps`, `v`, `x0`, `flow` or `score`; only `data`
+            needs it.
+        schedule: the path from data to noise; its number of steps is the range of whole-number
+            times.
         time: what t is: `index` (whole numbers below the schedule's steps), `unit` (in [0, 1]) or
             `thousand` (in [0, 1000]).
+        reverse: whether t runs from noise to data; only `data` needs it.
         bins: bins of noise levels, of equal width in t.
         every: updates in a window of the history; it doubles whenever the history is full.
         out: a directory in which everything is kept; a monitor that is there already goes on.
@@ -66,8 +82,11 @@ class Monitor:
         shape: tuple[int, ...],
         directions: Geometry | DirectionSet | np.ndarray | None = None,
         *,
-        schedule: Schedule | None = None,
+        data: Dataset | np.ndarray | Tensor | None = None,
+        prediction: Prediction = "eps",
+        schedule: DiffusionPath | None = None,
         time: TimeKind = "index",
+        reverse: bool = False,
         bins: int = BINS,
         every: int = EVERY,
         out: str | Path | None = None,
@@ -78,14 +97,27 @@ class Monitor:
             raise InputError(f"bins and every are at least 1, got {bins} and {every}")
         self.shape: tuple[int, ...] = tuple(shape)
         self.directions: DirectionSet = told_apart(self.shape, directions)
-        self.edges: np.ndarray = np.linspace(0, time_range(time, schedule or Schedule()), bins + 1)
+        path = schedule or Schedule()
+        self.edges: np.ndarray = time_edges(time, path, bins)
+        self._unavoidable = None
+        if data is not None:
+            self._unavoidable = unavoidable_loss(
+                variances_of_data(self.directions, samples_of(data)),
+                path,
+                prediction_named(prediction),
+                np.searchsorted(
+                    self.edges[1:-1], time_values(time, path, reverse=reverse), "right"
+                ),
+                bins,
+            )
+        self._forecast: ExpectedOrder | None = None
         self.distributed = distributed
         self.updates: int = 0
         self.skipped: int = 0
         self._every = every
         self._windows: list[Window] = []
         self._callbacks: list[Callback] = []
-        self._sums: _Sums | None = None
+        self._sums: Sums | None = None
         self._out = None if out is None else Path(out)
         self._flush_seconds, self._flushed = flush_seconds, clock.monotonic()
         self._lock = ExitStack()
@@ -107,6 +139,9 @@ class Monitor:
                 "directory, or the same arguments as before"
             )
         self._windows, self.skipped = list(before.windows), before.skipped
+        self._forecast = before.forecast
+        if self._unavoidable is None:
+            self._unavoidable = before.unavoidable
         self.updates = before.updates
         spans = [window.end - window.first for window in before.windows]
         self._every = max([self._every, *spans])
@@ -122,10 +157,10 @@ class Monitor:
         self._check(prediction, target, t)
         if self._sums is None or self._sums.device != prediction.device:
             self._close_window()
-            self._sums = _Sums(self.directions, self.edges, prediction.device)
+            self._sums = Sums(self.directions, self.edges, prediction.device)
         self._sums.add(prediction, target, t)
         self.updates += 1
-        if self.updates - self._counted >= self._every:
+        if self.updates - self._first >= self._every:
             self._close_window()
             for callback in self._callbacks:
                 callback(self.updates, self.record.scalars())
@@ -149,13 +184,23 @@ class Monitor:
         """Updates that are in a window already."""
         return self._windows[-1].end if self._windows else 0
 
+    @property
+    def _first(self) -> int:
+        """The first update of the window that is being filled; a reader may have cut it short."""
+        last = self._windows[-1] if self._windows else None
+        whole = last is None or last.end - last.first >= self._every
+        return self._counted if last is None or whole else last.first
+
     def _close_window(self) -> None:
-        """Bring the sums to the host, as one more window."""
+        """Bring the sums to the host, as one more window or into one that was cut short."""
         if self._sums is None or self.updates == self._counted:
             return
-        energy, count, skipped = self._sums.taken(distributed=self.distributed)
+        sums, skipped = self._sums.taken(distributed=self.distributed)
         self.skipped += skipped
-        self._windows.append(Window(self._counted, self.updates, energy, count))
+        window = Window(self._counted, self.updates, *sums)
+        if self._first < self._counted:
+            window = self._windows.pop() + window
+        self._windows.append(window)
         if len(self._windows) == WINDOWS:
             pairs = zip(self._windows[::2], self._windows[1::2], strict=True)
             self._windows = [one + other for one, other in pairs]
@@ -172,7 +217,26 @@ class Monitor:
             self.edges,
             tuple(self._windows),
             self.skipped,
+            self._unavoidable,
+            self._forecast,
         )
+
+    def reduce(self) -> TrainingRecord:
+        """Everything that all processes of `torch.distributed` have seen, added up.
+
+        All of them call it after the same number of updates, and all get the same record. The
+        monitor itself goes on as before.
+        """
+        return self.record if self.distributed else added_up(self.record)
+
+    def expect(self, forecast: Forecast) -> None:
+        """Show a forecast beside what happens.
+
+        Args:
+            forecast: of the same directions: `sads.forecast(network, data,
+                directions=monitor.directions)`.
+        """
+        self._forecast = expected_order(forecast, self.directions.labels)
 
     def loss(self, last: int | None = None) -> Float[np.ndarray, "k B"]:
         """Mean squared error of one direction, by group of directions and bin of noise levels."""
@@ -182,13 +246,31 @@ class Monitor:
         """Groups of directions that are learned late, and since when."""
         return self.record.lagging()
 
-    def on_window(self, callback: Callback) -> None:
-        """Call `callback(updates, scalars)` whenever a window is complete.
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each window, group and bin of noise levels; needs pandas."""
+        return self.record.to_frame()
 
-        `lambda step, values: [writer.add_scalar(k, v, step) for k, v in values.items()]` serves
-        TensorBoard, `lambda step, values: wandb.log(values, step=step)` Weights & Biases.
+    def report(self, path: str | Path, *, force: bool = True) -> None:
+        """Write a page about the training so far, one file to open offline.
+
+        Args:
+            path: the file to write.
+            force: replace an existing file, as a training loop does now and then.
         """
+        self.record.report(path, force=force)
+
+    def on_window(self, callback: Callback) -> None:
+        """Call `callback(updates, scalars)` whenever a window is complete."""
         self._callbacks.append(callback)
+
+    def log_to(self, writer: Any) -> None:
+        """Send scalars and a picture to TensorBoard or Weights & Biases with every window.
+
+        Args:
+            writer: a `SummaryWriter` of TensorBoard, or what `wandb.init` returned.
+        """
+        log = logger_of(writer)
+        self.on_window(lambda step, values: log(step, values, self.record.picture()))
 
     def flush(self) -> None:
         """Write everything to the directory now."""
@@ -212,52 +294,6 @@ class Monitor:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class _Sums:
-    """Sums on the device of the predictions."""
-
-    def __init__(
-        self, directions: DirectionSet, edges: Float[np.ndarray, " B1"], device: torch.device
-    ):
-        self.device, self.energies = device, Energies(directions, device)
-        self.dtype = self.energies.dtype
-        self.inner = torch.from_numpy(edges[1:-1]).to(device, self.dtype)
-        self.bins, self.groups = len(edges) - 1, len(directions.widths)
-        self._clear()
-
-    def _clear(self) -> None:
-        self.energy = torch.zeros(self.bins, self.groups, device=self.device, dtype=self.dtype)
-        self.count = torch.zeros(self.bins, device=self.device, dtype=self.dtype)
-        self.skipped = torch.zeros((), device=self.device, dtype=self.dtype)
-
-    @torch.no_grad()
-    def add(self, prediction: Tensor, target: Tensor, t: Tensor) -> None:
-        """Add samples; those with values that are not finite are left out and counted."""
-        times = t.detach().reshape(-1).to(self.device, self.dtype)
-        times = times.expand(len(prediction)).contiguous()
-        rows = max(1, TOGETHER // self.energies.size)
-        for start in range(0, len(prediction), rows):
-            part = slice(start, start + rows)
-            residual = prediction[part].to(self.dtype) - target[part].to(self.dtype)
-            energy = self.energies(residual.flatten(1))
-            usable = energy.isfinite().all(dim=1) & times[part].isfinite()
-            bins = torch.bucketize(times[part], self.inner, right=True)
-            self.energy.index_add_(0, bins, torch.where(usable[:, None], energy, 0.0))
-            self.count.index_add_(0, bins, usable.to(self.dtype))
-            self.skipped += (~usable).sum()
-
-    def taken(
-        self, *, distributed: bool
-    ) -> tuple[Float[np.ndarray, "B k"], Float[np.ndarray, " B"], int]:
-        """The sums since the last call, on the host, and how many samples were left out."""
-        parts = (self.energy, self.count, self.skipped)
-        if distributed:
-            for part in parts:
-                torch.distributed.all_reduce(part)
-        energy, count, skipped = (part.double().cpu().numpy() for part in parts)
-        self._clear()
-        return energy, count, int(skipped)
 
 
 def told_apart(
@@ -285,12 +321,24 @@ def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
         f"level {band.first}" if band.width == 1 else f"levels {band.first}-{band.last}"
         for band in spectrum.bands
     )
-    return Columns(shape, spectrum.eigenvectors, np.repeat(np.arange(len(widths)), widths), names)
+    return Eigenvectors(shape, spectrum, np.repeat(np.arange(len(widths)), widths), names)
 
 
-def time_range(kind: TimeKind, schedule: Schedule) -> float:
-    """The end of the range of times, which begins with zero."""
-    ranges = {"index": float(schedule.steps), "unit": 1.0, "thousand": 1000.0}
-    if kind not in ranges:
-        raise InputError(f"time is one of {', '.join(ranges)}, got {kind!r}")
-    return ranges[kind]
+def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarray, " B1"]:
+    """Edges of bins of times: of equal width, or of equally many levels of noise.
+
+    >>> time_edges("unit", Schedule(), 2).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    ends = {"index": float(path.steps), "unit": 1.0, "thousand": 1000.0}
+    if kind in ends:
+        return np.linspace(0, ends[kind], bins + 1)
+    levels = np.linspace(0, path.steps - 1, bins + 1)
+    return np.interp(levels, np.arange(path.steps), time_values(kind, path))
+
+
+def samples_of(data: Dataset | np.ndarray | Tensor) -> Float[np.ndarray, "N ..."]:
+    """Samples as an array."""
+    if isinstance(data, Tensor):
+        return data.detach().cpu().float().numpy()
+    return data.samples if isinstance(data, Dataset) else np.asarray(data)

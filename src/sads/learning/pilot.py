@@ -17,9 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import InputError
+from ..networks import ScoreFamily
+from ..networks.adapters import own_output
 from ..networks.isolation import OwnDraws
 from ..randomness import stream
 from .method import Method
@@ -49,6 +51,56 @@ class Followed:
     def shares(self) -> Float[np.ndarray, "m k"]:
         """The learned share of each group."""
         return self.taken / self.energy
+
+
+class Training:
+    """A network in training by a recipe, on fresh draws of the data, as far as it is asked to go.
+
+    Attributes:
+        scene: the architecture, its data and the recipe.
+        network: as it stands, with the output that it is trained on.
+        step: how many were taken.
+    """
+
+    def __init__(self, scene: Scene, seed: int):
+        self.scene: Scene = scene
+        self.step: int = 0
+        self._member: nn.Module = scene.family.member(seed)
+        self.network: nn.Module = own_output(self._member)
+        self._optimiser = scene.recipe.torch_optimiser(self.network)
+        self._batches = stream(seed, "batches of a followed training")
+        self._draws = OwnDraws(seed, "a network's own draws in a followed training")
+
+    @property
+    def family(self) -> ScoreFamily:
+        """Of the network."""
+        return self.scene.family
+
+    def advance(self, steps: int) -> None:
+        """Train until so many steps were taken in all."""
+        self.network.train()
+        while self.step < steps:
+            batch = self.scene.batch(self._batches)
+            self._draws(lambda batch=batch: self._take_step(batch), self.step)
+            self.step += 1
+
+    def predict(self, x: Tensor, t: Tensor) -> Tensor:
+        """The noise that the network predicts as it stands."""
+        return self._member.eval()(x, t)
+
+    def _take_step(self, batch: Noisy) -> None:
+        recipe = self.scene.recipe
+        self._optimiser.zero_grad(set_to_none=True)
+        for part in self.scene.parts(batch):
+            eps = torch.from_numpy(part.eps).float().view(part.x.shape)
+            squares = (self.network(part.x, part.t) - eps).square().flatten(1).mean(dim=1)
+            weights = torch.from_numpy(recipe.weights_at(part.t)).float()
+            ((squares * weights).sum() / len(batch)).backward()
+        if recipe.clip is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), recipe.clip)
+        for group in self._optimiser.param_groups:
+            group["lr"] = recipe.rate(self.step)
+        self._optimiser.step()
 
 
 @dataclass(frozen=True)
@@ -100,43 +152,19 @@ def follow_training(
     """
     if not moments or list(moments) != sorted(set(moments)) or moments[0] < 0:
         raise InputError(f"moments are ascending numbers of steps, got {list(moments)}")
-    network = scene.family.member(seed)
-    optimiser = scene.recipe.torch_optimiser(network)
-    batches = stream(seed, "batches of a followed training")
+    training = Training(scene, seed)
+    network = training.network
     look = stream(seed, "points of a followed training")
     here = scene.look(points, look)
-    draws = OwnDraws(seed, "a network's own draws in a followed training")
     looks: list[Float[np.ndarray, "3 k"]] = []
-    step = 0
     for moment in moments:
-        network.train()
-        while step < moment:
-            batch = scene.batch(batches)
-            draws(lambda batch=batch, s=step: _take_step(scene, network, optimiser, batch, s), step)
-            step += 1
+        training.advance(moment)
         looks.append(_shares_and_risk(scene, network, here))
     rows = np.stack(looks)
     risk = rows[:, 2].copy()
     if last_points is not None:
         risk[-1] = _shares_and_risk(scene, network, scene.look(last_points, look))[2]
     return Followed(np.array(moments), rows[:, 0], rows[0, 1], risk)
-
-
-def _take_step(
-    scene: Scene, network: nn.Module, optimiser: torch.optim.Optimizer, batch: Noisy, step: int
-) -> None:
-    recipe = scene.recipe
-    optimiser.zero_grad(set_to_none=True)
-    for part in scene.parts(batch):
-        eps = torch.from_numpy(part.eps).float().view(part.x.shape)
-        squares = (network(part.x, part.t) - eps).square().flatten(1).mean(dim=1)
-        weights = torch.from_numpy(recipe.weights_at(part.t)).float()
-        ((squares * weights).sum() / len(batch)).backward()
-    if recipe.clip is not None:
-        nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
-    for group in optimiser.param_groups:
-        group["lr"] = recipe.rate(step)
-    optimiser.step()
 
 
 def _shares_and_risk(scene: Scene, network: nn.Module, noisy: Noisy) -> Float[np.ndarray, "3 k"]:

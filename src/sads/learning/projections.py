@@ -24,6 +24,8 @@ from ..directions.sets import (
     Entries,
     MeansAndBands,
 )
+from ..directions.structure import Compressed
+from ..inspection.compression import Projector
 
 Transform = Callable[[Tensor], Tensor]
 
@@ -63,6 +65,13 @@ def _transform(directions: DirectionSet, tensor: Callable[[np.ndarray], Tensor])
         case Columns(columns=columns):
             return partial(torch.matmul, other=tensor(columns))
         case Eigenvectors(spectrum=spectrum):
+            if isinstance(spectrum.structure, Compressed):
+                return partial(
+                    _in_subspace,
+                    structure=spectrum.structure,
+                    project=Projector(spectrum.structure.basis),
+                    vectors=tensor(spectrum.factor_vectors),
+                )
             return partial(torch.matmul, other=tensor(spectrum.eigenvectors))
         case Cosines(shape=shape) | MeansAndBands(shape=shape):
             matrices = [
@@ -74,6 +83,16 @@ def _transform(directions: DirectionSet, tensor: Callable[[np.ndarray], Tensor])
         case Entries():
             return lambda residual: residual
     raise TypeError(f"no transform of {type(directions).__name__} on tensors")
+
+
+def _in_subspace(
+    residual: Tensor, *, structure: Compressed, project: Projector, vectors: Tensor
+) -> Tensor:
+    """Coefficients along eigenvectors of a subspace, copy by copy; they are never lifted."""
+    entries = torch.from_numpy(structure.inner.entries.T).to(residual.device)
+    parts = project(residual[:, entries].flatten(0, 1)) @ vectors
+    each = parts.reshape(len(residual), structure.copies, structure.rows)
+    return each.transpose(1, 2).reshape(len(residual), -1)
 
 
 def _cosines(residual: Tensor, *, shape: tuple[int, ...], matrices: list[Tensor]) -> Tensor:

@@ -1,24 +1,25 @@
 """The training that is forecast, followed or judged: optimiser, batches, and what the loss weighs.
 
-The loss is the mean over batch and pixels of w_t |f - eps|^2 with t drawn from p; both are uniform
-unless given. What is *told* of a network, its learned share and its risk, is uniform over the
-timesteps whatever the loss was, so that trainings can be compared.
+The loss is the mean over batch and pixels of w_t |f - target|^2 with t drawn from p; both are
+uniform unless given, and the target is what the network itself predicts. What is *told* of a
+network, its learned share and its risk, is uniform over the timesteps whatever the loss was, so
+that trainings can be compared.
 """
 
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..choices import Optimiser
 from ..errors import InputError
-from ..path import Schedule
+from ..path import DiffusionPath
 
-Optimiser = Literal["adam", "adamw", "sgd"]
 OPTIMISERS: tuple[Optimiser, ...] = get_args(Optimiser)
 ADAM_EPS = 1e-8
 
@@ -70,7 +71,7 @@ class Recipe:
             if bad or (values is not None and not values.sum() > 0):
                 raise InputError(f"{what} are finite numbers from 0 on and not all 0")
 
-    def check_steps(self, schedule: Schedule) -> None:
+    def check_steps(self, schedule: DiffusionPath) -> None:
         """Refuse laws and weights of another number of timesteps."""
         for values in (self.timestep_law, self.loss_weights):
             if values is not None and values.shape != (schedule.steps,):
@@ -80,7 +81,7 @@ class Recipe:
                 )
 
     def draw_timesteps(
-        self, schedule: Schedule, count: int, generator: np.random.Generator
+        self, schedule: DiffusionPath, count: int, generator: np.random.Generator
     ) -> Int[np.ndarray, " N"]:
         """Timesteps of a batch."""
         if self.timestep_law is None:
@@ -89,11 +90,11 @@ class Recipe:
         return generator.choice(schedule.steps, size=count, p=law)
 
     def weights_at(self, t: Tensor) -> Float[np.ndarray, " N"]:
-        """W at the timesteps of a batch."""
+        """The weights of the loss at the timesteps of a batch."""
         return np.ones(len(t)) if self.loss_weights is None else self.loss_weights[t.numpy()]
 
-    def emphasis(self, schedule: Schedule) -> Float[np.ndarray, " T"]:
-        """What the loss gives to each timestep, T p w, of value one for the plain loss."""
+    def emphasis(self, schedule: DiffusionPath) -> Float[np.ndarray, " T"]:
+        """How much each timestep counts in the loss: T p w, which is one for the plain loss."""
         emphasis = np.ones(schedule.steps)
         if self.timestep_law is not None:
             emphasis = emphasis * self.timestep_law / self.timestep_law.mean()

@@ -1,6 +1,6 @@
 """What a prediction is compared with: the optimum where it is known, else the noise itself.
 
-At a noisy sample x_t = sqrt(abar) x_0 + sqrt(1 - abar) eps the residual of a network is its
+At a noisy sample x_t = a x_0 + b eps the residual of a network is its
 prediction minus a reference:
 
 - `Optimum`: eps*(x_t), for data of a known law. The mean square is the *excess risk*, which a
@@ -9,44 +9,38 @@ prediction minus a reference:
   that no network can avoid and that is the same for all of them.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from ..data import Dataset
-from ..data.laws import Law
+from ..data.laws import Law, Source
 from ..errors import InputError
 
 
-class Reference(ABC):
+class Reference(Source):
     """Where clean samples come from, and what the prediction is compared with."""
 
     exact: bool
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """D, the number of entries of a sample."""
-
-    @property
-    @abstractmethod
-    def support(self) -> Float[np.ndarray, "D k"] | None:
-        """Orthonormal columns that span the data; None where that is the whole space."""
-
-    @abstractmethod
-    def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
-        """Clean samples."""
 
     @abstractmethod
     def at(
         self,
         x: Float[np.ndarray, "N D"],
         eps: Float[np.ndarray, "N D"],
-        abar: Float[np.ndarray, " N"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        """What the prediction at noisy samples x is compared with."""
+        """What the prediction at noisy samples is compared with.
+
+        Args:
+            x: the noisy samples.
+            eps: the noise in them.
+            signal: the power of the signal in each, a^2.
+            noise: the power of the noise in each, b^2; 1 - a^2 unless given.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +65,10 @@ class Optimum(Reference):
         self,
         x: Float[np.ndarray, "N D"],
         eps: Float[np.ndarray, "N D"],
-        abar: Float[np.ndarray, " N"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        return self.law.optimal_noise(x, abar)
+        return self.law.optimal_noise(x, signal, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +99,8 @@ class HeldOut(Reference):
         self,
         x: Float[np.ndarray, "N D"],
         eps: Float[np.ndarray, "N D"],
-        abar: Float[np.ndarray, " N"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
         return eps
 

@@ -6,9 +6,13 @@ noisy samples,
     R_u(t) = E[(u^T r)^2],      R(t) = E|r|^2 = sum_u R_u(t).
 
 `total` is the mean of R(t) over all timesteps, or of what a loss makes of them, and `nats` its sum
-with the weights of the variational bound (`strata`). Where the data lies in a subspace, R splits
-into the part *along* it and the part *off* it, which is leakage. All draws are stratified over the
-noise levels; every number has a standard error.
+with the weights of the variational bound (`strata`), where the path preserves variance. Where the
+data lies in a subspace, R splits into the part *along* it and the part *off* it, which is leakage.
+All draws are stratified over the noise levels; every number has a standard error.
+
+The error of the *denoised image* x_0 = (x_t - b eps) / a is sigma = b / a times that of the noise.
+At a given sigma it means the same on every path and for everything that is predicted, since
+x_t / a = x_0 + sigma eps: so parametrisations are compared by it, at common values of sigma.
 
 Two networks are compared at common samples, noise and timesteps, so that what is the same for both
 cancels in the difference: the spread of the samples, and with the loss the part that no network can
@@ -17,7 +21,7 @@ avoid.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +32,7 @@ from torch import Tensor
 from ..directions.sets import Cosines, DirectionSet
 from ..errors import InputError, NetworkError
 from ..frames import as_frame
-from ..path import Schedule
+from ..path import DiffusionPath, Schedule
 from ..randomness import stream
 from .references import Reference
 from .strata import Strata, Sums, bound_weights, uniform_weights
@@ -40,6 +44,8 @@ ROUND = 25  # draws of each stratum between two looks at the error
 TOGETHER = 125  # noisy samples evaluated at once
 MOST = 400_000  # evaluations, whatever the tolerance
 LOOSER = 2.5  # the tolerances of the part along the data and of nats, relative to the total's
+
+NOISE, CLEAN = "noise", "clean"  # what a risk is of
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
 Report = Callable[[int, float], None]
@@ -54,7 +60,8 @@ class Risk:
         total: mean over the timesteps of E|r|^2.
         along: the part of it in the subspace of the data; None where that is the whole space.
         off: the part outside.
-        nats: the sum with the weights of the variational bound.
+        nats: the sum with the weights of the variational bound; None on a path that does not
+            preserve variance, and of the denoised image.
         labels: names of the directions or groups of directions.
         widths: directions in each group.
         by_direction: the part of the total in each group, summed over its directions.
@@ -62,6 +69,8 @@ class Risk:
         by_timestep: E|r|^2 in each bin.
         table: by group and bin.
         evaluations: noisy samples behind it.
+        of: what it is the error of, `noise` or the `clean` sample.
+        sigmas: ratios of noise to signal that the total is the mean over; None for all timesteps.
 
     >>> import sads
     >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
@@ -77,8 +86,8 @@ class Risk:
     along_error: float | None
     off: float | None
     off_error: float | None
-    nats: float
-    nats_error: float
+    nats: float | None
+    nats_error: float | None
     labels: tuple[str, ...]
     widths: Int[np.ndarray, " k"]
     by_direction: Float[np.ndarray, " k"]
@@ -89,6 +98,8 @@ class Risk:
     table: Float[np.ndarray, "k B"]
     table_error: Float[np.ndarray, "k B"]
     evaluations: int
+    of: str = NOISE
+    sigmas: tuple[float, ...] | None = None
 
     def to_frame(self) -> "pandas.DataFrame":
         """A table with a row for each direction or group of directions; needs pandas."""
@@ -101,12 +112,14 @@ class Risk:
 def measure_risk(
     predict: Predictor,
     reference: Reference,
-    schedule: Schedule,
+    schedule: DiffusionPath,
     shape: tuple[int, ...],
     *,
     other: Predictor | None = None,
     directions: DirectionSet | None = None,
     emphasis: Float[np.ndarray, " T"] | None = None,
+    of: str = NOISE,
+    sigmas: Sequence[float] | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     on_progress: Report | None = None,
@@ -116,12 +129,15 @@ def measure_risk(
     Args:
         predict: predicted noise for x (N, *shape) at t (N,).
         reference: the data and what the prediction is compared with.
-        schedule: of the diffusion.
+        schedule: the path from data to noise.
         shape: shape of one sample.
         other: a second network; the result is its risk minus the first one's, at common samples
             and noise.
         directions: what is told apart; bands of frequency by default.
         emphasis: what a loss gives to each timestep; the total is the mean of emphasis times risk.
+        of: what it is the error of: `noise`, or the `clean` sample, the denoised image.
+        sigmas: the ratios of noise to signal over which the total is the mean, instead of all
+            timesteps; between two levels of the path it is interpolated in the logarithm.
         tolerance: standard error of the total at which to stop, relative to the first network's.
         seed: of all draws.
         on_progress: called with evaluations so far and the relative error.
@@ -136,12 +152,14 @@ def measure_risk(
     told_apart = directions or Cosines(shape, min(16, math.prod(shape[1:] or shape)))
     if told_apart.shape != shape:
         raise InputError(f"the directions are of samples {told_apart.shape}, expected {shape}")
+    if of not in (NOISE, CLEAN):
+        raise InputError(f"a risk is of {NOISE} or {CLEAN}, got {of!r}")
     predictors = [predict] if other is None else [predict, other]
-    measure = _Measure(predictors, reference, schedule, shape, told_apart)
-    sums = {
-        "uniform": Sums(Strata(_emphasised(schedule, emphasis))),
-        "bound": Sums(Strata(bound_weights(schedule))),
-    }
+    measure = _Measure(predictors, reference, schedule, shape, told_apart, of)
+    plain = uniform_weights(schedule) if sigmas is None else _at_sigmas(schedule, sigmas)
+    sums = {"uniform": Sums(Strata(_emphasised(plain, emphasis)))}
+    if of == NOISE and isinstance(schedule, Schedule):
+        sums["bound"] = Sums(Strata(bound_weights(schedule)))
     aims = {"uniform": tolerance, "bound": LOOSER * tolerance}
     generators = {
         name: stream(seed, "noisy samples of a risk", number) for number, name in enumerate(sums)
@@ -155,18 +173,35 @@ def measure_risk(
                 open_sums.discard(name)
             if on_progress is not None:
                 on_progress(measure.evaluations, relative)
-    return measure.result(sums["uniform"], sums["bound"])
+    found = measure.result(sums["uniform"], sums.get("bound"))
+    return found if sigmas is None else replace(found, sigmas=tuple(sigmas))
+
+
+def _at_sigmas(path: DiffusionPath, sigmas: Sequence[float]) -> Float[np.ndarray, " T"]:
+    """Weights that interpolate between the levels next to each sigma, of sum one."""
+    known, wanted = np.log(path.sigma), np.array(sigmas, dtype=float)
+    ends = float(path.sigma[0]), float(path.sigma[-1])
+    if not len(wanted) or not ((wanted >= ends[0]) & (wanted <= ends[1])).all():
+        raise InputError(
+            f"sigmas are ratios of noise to signal from {ends[0]:.3g} to {ends[1]:.3g} on this "
+            f"path, got {list(sigmas)}"
+        )
+    place = np.interp(np.log(wanted), known, np.arange(path.steps))
+    below = np.minimum(place.astype(int), path.steps - 2)
+    weights = np.zeros(path.steps)
+    np.add.at(weights, below, 1 - (place - below))
+    np.add.at(weights, below + 1, place - below)
+    return weights / len(wanted)
 
 
 def _emphasised(
-    schedule: Schedule, emphasis: Float[np.ndarray, " T"] | None
+    plain: Float[np.ndarray, " T"], emphasis: Float[np.ndarray, " T"] | None
 ) -> Float[np.ndarray, " T"]:
-    plain = uniform_weights(schedule)
     if emphasis is None:
         return plain
     if emphasis.shape != plain.shape:
         raise InputError(
-            f"the emphasis of a loss has {schedule.steps} entries, one for each timestep, got an "
+            f"the emphasis of a loss has {len(plain)} entries, one for each timestep, got an "
             f"array of shape {emphasis.shape}"
         )
     return plain * emphasis
@@ -183,12 +218,13 @@ class _Measure:
         self,
         predictors: Sequence[Predictor],
         reference: Reference,
-        schedule: Schedule,
+        path: DiffusionPath,
         shape: tuple[int, ...],
         directions: DirectionSet,
+        of: str,
     ):
         self.predictors, self.reference = predictors, reference
-        self.abar, self.shape, self.directions = schedule.abar, shape, directions
+        self.path, self.shape, self.directions, self.of = path, shape, directions, of
         self.support = reference.support
         self.evaluations = 0
 
@@ -205,14 +241,13 @@ class _Measure:
     def _values(
         self, t: Int[np.ndarray, " N"], generator: np.random.Generator
     ) -> Float[np.ndarray, "N q"]:
-        abar = self.abar[t]
+        path = self.path
         clean = self.reference.draw(len(t), generator)
         eps = generator.standard_normal(clean.shape)
         # Networks see float32; the reference is of the same rounded input.
-        noisy = (np.sqrt(abar)[:, None] * clean + np.sqrt(1 - abar)[:, None] * eps).astype(
-            np.float32
-        )
-        reference = self.reference.at(noisy.astype(float), eps, abar)
+        noisy = (path.signal[t][:, None] * clean + path.noise[t][:, None] * eps).astype(np.float32)
+        powers = path.signal_power[t], path.noise_power[t]
+        reference = self.reference.at(noisy.astype(float), eps, *powers)
         energies = [self._energies(p, noisy, t, reference) for p in self.predictors]
         told = energies[0] if len(energies) == 1 else energies[1] - energies[0]
         return np.column_stack([energies[0][:, 0], told])
@@ -230,13 +265,15 @@ class _Measure:
         residual = predicted - reference
         if not np.isfinite(residual).all():
             raise NetworkError("the network returned NaN or infinity: its risk is not defined")
+        if self.of == CLEAN:
+            residual *= self.path.sigma[t][:, None]
         whole = (residual**2).sum(axis=1)
         along = whole if self.support is None else ((residual @ self.support) ** 2).sum(axis=1)
         groups = self.directions.products(residual, residual)
         return np.column_stack([whole, along, whole - along, groups])
 
     def relative_error(self, sums: Sums, *, looser: bool) -> float:
-        """Of the total; also of the part along the data, counted by its looser tolerance."""
+        """The relative error of the total, or of the part along the data where that is worse."""
         if sums.draws < 2:
             return math.inf
         value, error = sums.value, sums.error
@@ -245,7 +282,7 @@ class _Measure:
             relative = max(relative, error[2] / max(value[2], 1e-300) / LOOSER)
         return float(relative)
 
-    def result(self, uniform: Sums, bound: Sums) -> Risk:
+    def result(self, uniform: Sums, bound: Sums | None) -> Risk:
         value, error = uniform.value, uniform.error
         split = self.support is not None
         return Risk(
@@ -256,8 +293,8 @@ class _Measure:
             along_error=float(error[2]) if split else None,
             off=float(value[3]) if split else None,
             off_error=float(error[3]) if split else None,
-            nats=float(bound.value[1]),
-            nats_error=float(bound.error[1]),
+            nats=None if bound is None else float(bound.value[1]),
+            nats_error=None if bound is None else float(bound.error[1]),
             labels=self.directions.labels,
             widths=self.directions.widths,
             by_direction=value[4:],
@@ -268,4 +305,5 @@ class _Measure:
             table=uniform.means[:, 4:].T,
             table_error=uniform.mean_errors[:, 4:].T,
             evaluations=self.evaluations,
+            of=self.of,
         )

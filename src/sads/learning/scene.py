@@ -13,6 +13,8 @@ from ..directions.sets import DirectionSet
 from ..errors import InputError, NetworkError
 from ..inspection.jacobian_products import Way, choose_way, moving_parameters, product
 from ..networks import ScoreFamily
+from ..networks.adapters import own_output, own_prediction
+from ..path import Prediction
 from ..randomness import sequence, stream
 from .noisy import Noisy, draw_noisy
 from .recipe import Recipe
@@ -54,16 +56,21 @@ class Scene:
         self.recipe.check_steps(self.family.schedule)
 
     def network_seed(self, number: int) -> int:
-        """The seed of the network of a number."""
+        """The seed of the network with this number."""
         word = sequence(self.seed, "networks of a forecast", number).generate_state(1, np.uint64)
         return int(word[0]) >> 1
 
     def member(self, number: int) -> nn.Module:
-        """The fresh network of a number."""
-        return self.family.member(self.network_seed(number))
+        """The fresh network with this number, which returns what it itself predicts."""
+        return own_output(self.family.member(self.network_seed(number)))
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """What the networks themselves predict."""
+        return own_prediction(self.family.member(self.network_seed(0)))
 
     def generator(self, number: int) -> np.random.Generator:
-        """Draws of the network of a number."""
+        """A generator for the draws of the network with this number."""
         return stream(self.seed, "batches of a forecast", number)
 
     @cached_property
@@ -85,7 +92,10 @@ class Scene:
     def noisy_at(self, t: Int[np.ndarray, " N"], generator: np.random.Generator) -> Noisy:
         """Noisy samples at given timesteps."""
         family = self.family
-        return draw_noisy(self.reference, self.target, family.schedule, family.shape, t, generator)
+        return draw_noisy(
+            *(self.reference, self.target, family.schedule, family.shape, t, generator),
+            prediction=self.prediction,
+        )
 
     @property
     def points(self) -> int:
@@ -98,7 +108,7 @@ class Scene:
         return [noisy.part(slice(i, i + size)) for i in range(0, len(noisy), size)]
 
     def predicted(self, network: nn.Module, noisy: Noisy) -> Float[np.ndarray, "N D"]:
-        """What a network says."""
+        """What a network predicts."""
         with torch.no_grad():
             parts = [network(part.x, part.t).flatten(1).double() for part in self.parts(noisy)]
         return self._finite(torch.cat(parts).numpy())

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..path import Schedule
+from ..path import DiffusionPath, Schedule
 
 STRATA = 20
 
 
-def uniform_weights(schedule: Schedule) -> Float[np.ndarray, " T"]:
+def uniform_weights(schedule: DiffusionPath) -> Float[np.ndarray, " T"]:
     """The mean over all timesteps."""
     return np.full(schedule.steps, 1 / schedule.steps)
 

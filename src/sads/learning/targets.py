@@ -20,7 +20,7 @@ from jaxtyping import Float
 from scipy.fft import dctn, idctn
 
 from ..data import Dataset
-from ..data.laws import Law, Normal
+from ..data.laws import Law, Normal, powers
 from .references import HeldOut, Optimum, Reference
 
 MOST_ENTRIES = 4_096  # for a whole moment
@@ -67,9 +67,12 @@ class CosineNormal(Law):
         return self._back(white * np.sqrt(self.variances))
 
     def optimal_noise(
-        self, x: Float[np.ndarray, "N D"], abar: Float[np.ndarray, " N"]
+        self,
+        x: Float[np.ndarray, "N D"],
+        signal: Float[np.ndarray, " N"],
+        noise: Float[np.ndarray, " N"] | None = None,
     ) -> Float[np.ndarray, "N D"]:
-        a, s = abar[:, None], 1 - abar[:, None]
+        a, s = (power[:, None] for power in powers(signal, noise))
         return self._back(cosines(x, self.shape) * np.sqrt(s) / (a * self.variances + s))
 
     def _back(self, coefficients: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:

@@ -3,30 +3,40 @@
 With U_g the directions of group g and B_b a bin of noise levels, a *window* of some updates holds
 
     S[b, g] = sum over samples with t in B_b of |U_g^T (prediction - target)|^2,
+    T[b, g] = the same of |U_g^T target|^2,
+    Q[b, g] = the same of the squared difference of the two,
     n[b]    = how many samples there were,
 
-so that S / n over the width of the group is the mean squared error of one direction there.
+so that L = S / n over the width of the group is the mean squared error of one direction there, and
+E = T / n over the width what it would be for a network that always says zero.
 
-The loss has a part that no network can avoid, which differs between directions and noise levels.
-So groups are compared by their *progress*, the share of a group's first loss that has gone.
+The loss has a part F that no network can avoid, which differs between directions and noise levels.
+So groups are compared by the *learned share*, sums over the noise levels,
+
+    sum_b (E - L) / sum_b (E - F),
+
+with F from the data (`unavoidable`), or zero where no data were given. Its standard error is that
+of its numerator, from Q.
 """
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..errors import InputError
-from ..storage.sealed import expect, parse_json, read_sealed, sensible, write_sealed
+from ..frames import as_frame
+from ..shown import Reported
+from .expected_order import ExpectedOrder
 
-FILE, FORMAT = "monitor.safetensors", "sads.monitor/1"
-LAG = 0.5  # a group lags whose progress is below this share of the median one's
+if TYPE_CHECKING:
+    import pandas
+
+LAG = 0.5  # a group lags whose learned share is below this part of the median one's
+BEYOND = 2.0  # standard errors by which it has to be below
+LITTLE = 0.02  # of the target's energy: with less than this to learn, no share is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +47,27 @@ class Window:
         first: number of the first update, from 0 on.
         end: number of the update after the last.
         energy: S, by bin of noise levels and group.
+        target: T, likewise.
+        squares: Q, likewise.
         count: n, samples in each bin.
     """
 
     first: int
     end: int
     energy: Float[np.ndarray, "B k"]
+    target: Float[np.ndarray, "B k"]
+    squares: Float[np.ndarray, "B k"]
     count: Float[np.ndarray, " B"]
 
     def __add__(self, other: "Window") -> "Window":
-        return Window(self.first, other.end, self.energy + other.energy, self.count + other.count)
+        return Window(
+            self.first,
+            other.end,
+            self.energy + other.energy,
+            self.target + other.target,
+            self.squares + other.squares,
+            self.count + other.count,
+        )
 
 
 @dataclass(frozen=True)
@@ -56,18 +77,20 @@ class Lag:
     Attributes:
         label: name of the group.
         since: the update from which on it lagged.
-        progress: the share of its first loss that has gone.
-        usual: the median over all groups.
+        learned: the share of what there is to learn that it has taken up.
+        error: its standard error.
+        usual: the median share over all groups.
     """
 
     label: str
     since: int
-    progress: float
+    learned: float
+    error: float
     usual: float
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingRecord:
+class TrainingRecord(Reported):
     """The loss of a training by direction, noise level and time.
 
     Attributes:
@@ -77,6 +100,16 @@ class TrainingRecord:
         edges: of the bins of noise levels, in the units of t.
         windows: the oldest first.
         skipped: samples that were left out because a value was not finite.
+        unavoidable: F, by group and bin; None where no data were given.
+        forecast: what was forecast of each group; None where nothing was.
+
+    >>> import sads, torch
+    >>> monitor = sads.Monitor((1, 8, 8))
+    >>> half = torch.ones(4, 1, 8, 8)
+    >>> monitor.update(half, 2 * half, torch.tensor([0, 300, 600, 900]))
+    >>> record = monitor.record
+    >>> record.updates, round(float(record.learned()[-1, 0]), 6)
+    (1, 0.75)
     """
 
     shape: tuple[int, ...]
@@ -85,6 +118,8 @@ class TrainingRecord:
     edges: Float[np.ndarray, " B1"]
     windows: tuple[Window, ...]
     skipped: int
+    unavoidable: Float[np.ndarray, "k B"] | None = None
+    forecast: ExpectedOrder | None = None
 
     @property
     def updates(self) -> int:
@@ -108,45 +143,92 @@ class TrainingRecord:
 
     def loss_of(self, window: Window) -> Float[np.ndarray, "k B"]:
         """The loss in one window."""
+        return self._means(window.energy, window.count)
+
+    def _means(
+        self, sums: Float[np.ndarray, "B k"], count: Float[np.ndarray, " B"]
+    ) -> Float[np.ndarray, "k B"]:
+        """Means over samples and the directions of a group; NaN where there was no sample."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return (window.energy / window.count[:, None]).T / self.widths[:, None]
+            return (sums / count[:, None]).T / self.widths[:, None]
 
-    def progress(self) -> Float[np.ndarray, "windows k"]:
-        """The share of each group's first loss that has gone, window by window.
+    @cached_property
+    def _to_learn(self) -> Float[np.ndarray, "k B"]:
+        """E - F from all windows together."""
+        whole = reduce(add, self.windows)
+        floor = 0.0 if self.unavoidable is None else self.unavoidable
+        return self._means(whole.target, whole.count) - floor
 
-        It is the mean over the bins of noise levels that both windows have, each by itself, so
-        that the chance in the draw of times does not count as progress.
+    @cached_property
+    def _shares(self) -> tuple[Float[np.ndarray, "windows k"], Float[np.ndarray, "windows k"]]:
+        """The learned share of each group and its standard error, window by window."""
+        if not self.windows:
+            return np.zeros((0, len(self.labels))), np.zeros((0, len(self.labels)))
+        shares, errors = zip(*map(self._share, self.windows), strict=True)
+        return np.stack(shares), np.stack(errors)
+
+    def _share(self, window: Window) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        seen = window.count > 0
+        gain = self._means(window.target - window.energy, window.count)[:, seen]
+        energy = self._means(window.target, window.count)[:, seen].sum(axis=1)
+        square = self._means(window.squares, window.count)[:, seen] / self.widths[:, None]
+        variance = np.maximum(square - gain**2, 0.0) / np.maximum(window.count[seen], 1)
+        whole = self._to_learn[:, seen].sum(axis=1)
+        whole = np.where(whole > LITTLE * energy, whole, np.nan)
+        return gain.sum(axis=1) / whole, np.sqrt(variance.sum(axis=1)) / whole
+
+    def learned(self) -> Float[np.ndarray, "windows k"]:
+        """The learned share of each group, window by window.
+
+        It is one where all that can be learned is, negative where the network does worse than one
+        that says zero, and NaN where there is next to nothing to learn.
         """
-        losses = [self.loss_of(window) for window in self.windows]
-        if not losses:
-            return np.zeros((0, len(self.labels)))
-        return 1 - np.stack([_mean_of_finite(_ratio(loss, losses[0])) for loss in losses])
+        return self._shares[0]
+
+    def learned_error(self) -> Float[np.ndarray, "windows k"]:
+        """Its standard error."""
+        return self._shares[1]
 
     def lagging(self) -> tuple[Lag, ...]:
-        """Groups whose progress is below half of the median one's, the furthest behind first."""
-        progress = self.progress()
-        if len(progress) < 2:
+        """Groups whose learned share is below half of the median one's, the furthest behind first.
+
+        The difference has to be beyond its errors.
+        """
+        learned, error = self._shares
+        known = np.isfinite(learned)
+        if len(learned) < 2 or not known[-1].any():
             return ()
-        usual = np.nanmedian(progress, axis=1)
-        behind = progress < LAG * np.maximum(usual, 0)[:, None]
+        usual = np.array(
+            [np.median(row[k]) if k.any() else 0.0 for row, k in zip(learned, known, strict=True)]
+        )
+        bar = LAG * np.clip(usual, 0, 1)[:, None]  # more than all is no measure for others
+        behind = np.where(known, learned + BEYOND * error, np.inf) < bar
         starts = [window.first for window in self.windows]
         lags = [
             Lag(
                 label=self.labels[group],
                 since=starts[_start_of_last_run(behind[:, group])],
-                progress=float(progress[-1, group]),
+                learned=float(learned[-1, group]),
+                error=float(error[-1, group]),
                 usual=float(usual[-1]),
             )
             for group in np.flatnonzero(behind[-1])
         ]
-        return tuple(sorted(lags, key=lambda lag: lag.progress))
+        return tuple(sorted(lags, key=lambda lag: lag.learned))
 
     def scalars(self) -> dict[str, float]:
-        """The last window's loss of each group, by name: for TensorBoard and the like."""
+        """Loss and learned share of each group in the last window: for TensorBoard and the like."""
         if not self.windows:
             return {}
-        means = _mean_of_finite(self.loss_of(self.windows[-1]))
-        return {f"loss/{label}": float(v) for label, v in zip(self.labels, means, strict=True)}
+        loss = self.loss_of(self.windows[-1])
+        seen = self.windows[-1].count > 0
+        values = {"loss": loss[:, seen].mean(axis=1), "learned": self.learned()[-1]}
+        return {
+            f"{name}/{label}": float(value)
+            for name, row in values.items()
+            for label, value in zip(self.labels, row, strict=True)
+            if np.isfinite(value)
+        }
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each window, group and bin of noise levels that has samples."""
@@ -167,73 +249,11 @@ class TrainingRecord:
                 )
         return rows
 
-
-def _ratio(a: Float[np.ndarray, "k B"], b: Float[np.ndarray, "k B"]) -> Float[np.ndarray, "k B"]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = a / b
-    return np.where(np.isfinite(ratio), ratio, np.nan)
-
-
-def _mean_of_finite(table: Float[np.ndarray, "k B"]) -> Float[np.ndarray, " k"]:
-    """Means over the bins that have a value; NaN where none has."""
-    known = np.isfinite(table)
-    counts = known.sum(axis=1)
-    sums = np.where(known, table, 0.0).sum(axis=1)
-    return np.divide(sums, counts, out=np.full(len(table), np.nan), where=counts > 0)
+    def to_frame(self) -> "pandas.DataFrame":
+        """A table with a row for each window, group and bin of noise levels; needs pandas."""
+        return as_frame(self.rows())
 
 
 def _start_of_last_run(flags: np.ndarray) -> int:
     """Where the run of true values begins that lasts to the end."""
     return 0 if flags.all() else int(len(flags) - np.argmin(flags[::-1]))
-
-
-def store_record(record: TrainingRecord, directory: Path) -> None:
-    """Write a record to a directory, atomically."""
-    header = {
-        "shape": list(record.shape),
-        "labels": list(record.labels),
-        "skipped": record.skipped,
-    }
-    tensors = {
-        "widths": np.asarray(record.widths, dtype=np.int64),
-        "edges": record.edges,
-        "spans": np.array([[w.first, w.end] for w in record.windows], np.int64).reshape(-1, 2),
-        "energy": _stacked([w.energy for w in record.windows], record),
-        "count": _stacked([w.count for w in record.windows], record),
-    }
-    write_sealed(directory / FILE, FORMAT, {"record": json.dumps(header)}, tensors)
-
-
-def _stacked(arrays: Sequence[np.ndarray], record: TrainingRecord) -> np.ndarray:
-    return np.stack(arrays) if arrays else np.zeros((0, len(record.edges) - 1))
-
-
-def load_record(directory: str | Path) -> TrainingRecord:
-    """The record that a monitor keeps in a directory.
-
-    Raises:
-        InputError: if there is none.
-        ArtefactError: if it is damaged.
-    """
-    path = Path(directory) / FILE
-    if not path.is_file():
-        raise InputError(f"no monitor in {directory}: give sads.Monitor this directory as out")
-    stored = read_sealed(path, FORMAT)
-    with sensible(path):
-        header, tensors = parse_json(stored.metadata["record"]), stored.tensors
-        labels = tuple(str(label) for label in header["labels"])
-        widths, edges, spans = tensors["widths"], tensors["edges"], tensors["spans"]
-        expect(len(widths) == len(labels) and (widths > 0).all(), "a width for each label")
-        expect(edges.ndim == 1 and (np.diff(edges) > 0).all(), "rising edges of noise levels")
-        expect((np.diff(spans.flatten()) >= 0).all(), "windows one after the other")
-        energy, count = tensors["energy"], tensors["count"]
-        if len(spans):
-            expect(energy.shape == (len(spans), len(edges) - 1, len(labels)), "sums by bin")
-            expect(count.shape == energy.shape[:2], "counts by bin")
-            expect(np.isfinite(energy).all() and (count >= 0).all(), "finite sums and counts")
-        windows = tuple(
-            Window(int(first), int(end), energy[i], count[i])
-            for i, (first, end) in enumerate(spans)
-        )
-        shape = tuple(int(side) for side in header["shape"])
-        return TrainingRecord(shape, labels, widths, edges, windows, int(header["skipped"]))

@@ -28,6 +28,7 @@ from .tangent_flow import TangentFlow
 FILE = Path(__file__).with_name("validity.json")  # written by the benchmark
 LADDER: tuple[str, ...] = (OneStep.name, TangentFlow.name, Pilot.name)  # by cost
 ALL = "all"
+MINUS_G = "minus G"  # the conjecture that small eigenvalues are learned first
 FEWEST = 3  # cases with an order from which a class has a record of its own
 
 
@@ -38,7 +39,7 @@ class Validity:
     Attributes:
         basis: directions along which it was judged, `eigenvectors` or `cosines`.
         outcome: `early`, the order of learning, or `late`, that of the risk left.
-        method: of the ladder; late also `G`, the eigenvalue.
+        method: of the ladder; late also `G`, the eigenvalue, and early `minus G`.
         kind: class of the networks, or `all`.
         looked_at: pairs of architecture and dataset.
         with_order: those on whose order halves of the trainings agree.

@@ -1,4 +1,4 @@
-"""A family of score networks: how to make one, on what shape, under which noise schedule.
+"""A family of score networks: how to make one, on what shape, on which path from data to noise.
 
 `ScoreFamily.member` is the one way to make a network, and `ScoreFamily.fingerprint` the one name of
 a family. Both are about the network as it is adapted to predict noise (`adapters`), never about the
@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,13 +21,16 @@ from torch import nn
 from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
 from ..neighbours import Housed
-from ..path import Schedule
-from .adapters import Assumptions, adapt, assumptions_of
+from ..path import DiffusionPath, RectifiedFlow, Schedule, prediction_named, time_values
+from .adapters import Assumptions, Calling, adapt, assumptions_of
 from .adapters.explain import why_not_called
 from .base import ScoreNetwork
 from .isolation import seeded, seeded_as_before
 
 MEMBER = "a network of a family"  # the stream that it is drawn from
+#: The path of a family that is not told one. It is recognised by being this very object, for a
+#: family that predicts the velocity of a flow then is one on a flow.
+UNTOLD: DiffusionPath = Schedule()
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,16 @@ class ScoreFamily:
         factory: a callable without arguments that returns a fresh module; its `forward(x, t)`
             takes x (N, *shape) and timesteps t (N,); see `adapters` for the variants of it.
         shape: shape of one sample: (C, H, W), (C, length) or (D,).
-        schedule: the noise schedule the networks are meant for.
+        schedule: the path from data to noise that the networks are meant for; the linear
+            schedule unless given, or a rectified flow for `prediction="flow"`.
         name: how the family is called in reports.
         training: how its networks are trained unless told otherwise.
-        prediction: what they predict: `eps`, `v` or `x0`; by default x0 for modules that take
-            `sigma`, else eps.
+        prediction: what they predict: `eps`, `v`, `x0`, `flow` (the velocity eps - x_0) or
+            `score`; by default x0 for modules that take `sigma`, else eps.
+        time: what they are given: `index`, `unit`, `thousand`, `sigma` or `log-sigma`; by default
+            sigma for modules that take `sigma`, unit on a flow, else index.
+        reverse: whether their time runs from noise to data, and a velocity is x_0 - eps.
+        calling: what their user states about how they are called; the signature tells the rest.
 
     >>> import sads
     >>> from torch import nn
@@ -68,17 +76,26 @@ class ScoreFamily:
 
     factory: Callable[[], Any]
     shape: tuple[int, ...]
-    schedule: Schedule = field(default_factory=Schedule)
+    schedule: DiffusionPath = UNTOLD
     name: str = "network"
     training: Training = Training()
     prediction: str | None = None
+    time: str | None = None
+    reverse: bool = False
+    calling: Calling | None = None
 
     def __post_init__(self) -> None:
+        if self.prediction == "flow" and self.schedule is UNTOLD:
+            object.__setattr__(self, "schedule", RectifiedFlow())
         if not callable(self.factory):
             kind = type(self.factory).__name__
             raise InputError(f"a score family needs a callable that makes networks, got {kind}")
         if not self.shape or any(not isinstance(n, int) or n < 1 for n in self.shape):
             raise InputError(f"a shape is a tuple of positive integers, got {self.shape!r}")
+        if self.prediction is not None:  # refuse what makes no sense before anything is made
+            prediction_named(self.prediction, reverse=self.reverse).conversion(self.schedule)
+        if self.time is not None:
+            time_values(self.time, self.schedule, reverse=self.reverse)
 
     def member(self, seed: int) -> nn.Module:
         """A fresh network that predicts noise, a function of the seed alone."""
@@ -128,7 +145,9 @@ class ScoreFamily:
         behaviour = [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
         known = member.distributions() if isinstance(member, ScoreNetwork) else {}
         rows = [(n, list(p.shape), repr(known.get(n))) for n, p in member.named_parameters()]
-        text = json.dumps([type(member).__name__, list(self.shape), rows, behaviour])
+        # A network that does not see its time yet may act alike with another one.
+        told = [[self.time, self.reverse]] if self.time or self.reverse else []
+        text = json.dumps([type(member).__name__, list(self.shape), rows, behaviour, *told])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
@@ -154,4 +173,12 @@ def unseeded_member(family: ScoreFamily) -> nn.Module:
         if is_memory_error(error):
             raise
         raise NetworkError(f"the factory of {family.name} failed: {brief(error)}") from error
-    return adapt(made, family.name, family.schedule, family.prediction)
+    return adapt(
+        made,
+        family.name,
+        family.schedule,
+        family.prediction,
+        time=family.time,
+        reverse=family.reverse,
+        calling=family.calling,
+    )

@@ -39,10 +39,26 @@ class GroupNorm(nn.GroupNorm):
     entry makes a spatially constant group exactly zero, where the plain formula leaves the
     rounding of its mean and multiplies it by 1/sqrt(eps) = 316. At x = 0 the first level of a
     U-Net is constant, and four such norms in a row turn float32 rounding into the output.
+
+    Args:
+        groups: groups of the channels.
+        channels: of the input.
+        bypass: whether the mean of each channel over its positions is added to the output, so that
+            it goes around the norm, which takes away what the channels of a group have in common.
     """
+
+    def __init__(self, groups: int, channels: int, *, bypass: bool = False):
+        super().__init__(groups, channels)
+        self.bypass = bypass
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Normalise an input of shape (N, C, *spatial)."""
+        if self.bypass:
+            means = input.flatten(2).mean(-1).view(*input.shape[:2], *(1,) * (input.ndim - 2))
+            return means + self._normalised(input)
+        return self._normalised(input)
+
+    def _normalised(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         if not torch.compiler.is_compiling():  # compiled for training, where no input is constant
             grouped = input.unflatten(1, (self.num_groups, -1)).flatten(2)
             input = (grouped - grouped[..., :1]).view(input.shape)  # noqa: A001
@@ -91,10 +107,10 @@ class Upsample(nn.Module):
 class SelfAttention(nn.Module):
     """Multi-head self-attention over positions with a residual: (N, C, *S) to (N, C, *S)."""
 
-    def __init__(self, channels: int, *, heads: int, groups: int):
+    def __init__(self, channels: int, *, heads: int, groups: int, bypass: bool = False):
         super().__init__()
         self.heads = heads
-        self.norm: GroupNorm = GroupNorm(groups, channels)
+        self.norm: GroupNorm = GroupNorm(groups, channels, bypass=bypass)
         self.qkv: nn.Conv1d = nn.Conv1d(channels, 3 * channels, 1)
         self.proj: nn.Conv1d = nn.Conv1d(channels, channels, 1)
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from ..devices import require_memory
 from ..errors import InputError, NetworkError, brief, expected_one_of
-from ..path import Schedule
+from ..path import DiffusionPath
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
-from .family import ScoreFamily, Training
+from .family import UNTOLD, ScoreFamily, Training
 from .linear import Linear
 from .mlp import MLP
 from .ssm import SSM
@@ -70,7 +70,7 @@ def preset_family(
     name: str,
     *,
     shape: tuple[int, ...] | None = None,
-    schedule: Schedule | None = None,
+    schedule: DiffusionPath | None = None,
     **fields: Any,
 ) -> ScoreFamily:
     """The family of a preset, with some of its fields or its shape replaced.
@@ -96,7 +96,7 @@ def preset_family(
     sizes = "x".join(map(str, shape))
     require_memory(needed, f"{spelled} on {sizes}", "choose a smaller shape")
     factory = partial(preset.network, shape, **chosen)
-    family = ScoreFamily(factory, shape, schedule or Schedule(), spelled, preset.training)
+    family = ScoreFamily(factory, shape, schedule or UNTOLD, spelled, preset.training)
     try:
         family.member(0)  # refuses a shape or field that the network cannot take
     except (NetworkError, RuntimeError, MemoryError) as error:

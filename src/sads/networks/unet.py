@@ -1,8 +1,9 @@
 """The improved-DDPM U-Net in one or two dimensions.
 
 Residual blocks at each resolution level, skip connections by concatenation, one attention block
-in the middle, additive time embedding. Convolutions pad with zeros. No layer is initialised to
-zero unless `zero_init` is set: with a zero last layer the geometry is zero.
+in the middle, additive time embedding unless `embedding` says otherwise. Convolutions pad with
+zeros. No layer is initialised to zero unless `zero_init` is set: with a zero last layer the
+geometry is zero.
 """
 
 from collections.abc import Sequence
@@ -23,17 +24,36 @@ from .layers import (
     timestep_embedding,
 )
 
+EMBEDDINGS = ("add", "scale-shift", "none")
+
 
 class ResidualBlock(nn.Module):
-    """Norm, SiLU, convolution, twice, with the time embedding added in between."""
+    """Norm, SiLU, convolution, twice, with the time embedding taken in between.
 
-    def __init__(self, width_in: int, width_out: int, *, time_width: int, dims: int, groups: int):
+    The embedding is added before the second norm (`add`), scales and shifts what comes out of it
+    (`scale-shift`), or is left out (`none`).
+    """
+
+    def __init__(
+        self,
+        width_in: int,
+        width_out: int,
+        *,
+        time_width: int,
+        dims: int,
+        groups: int,
+        embedding: str = "add",
+        bypass: bool = False,
+    ):
         super().__init__()
         conv = CONVOLUTIONS[dims]
-        self.norm_in: GroupNorm = GroupNorm(groups, width_in)
+        self.scaled: bool = embedding == "scale-shift"
+        self.norm_in: GroupNorm = GroupNorm(groups, width_in, bypass=bypass)
         self.conv_in: nn.Module = conv(width_in, width_out, 3, padding=1)
-        self.time: nn.Linear = nn.Linear(time_width, width_out)
-        self.norm_out: GroupNorm = GroupNorm(groups, width_out)
+        self.time: nn.Linear | None = None
+        if embedding != "none":
+            self.time = nn.Linear(time_width, 2 * width_out if self.scaled else width_out)
+        self.norm_out: GroupNorm = GroupNorm(groups, width_out, bypass=bypass)
         self.conv_out: nn.Module = conv(width_out, width_out, 3, padding=1)
         self.skip: nn.Module = (
             nn.Identity() if width_in == width_out else conv(width_in, width_out, 1)
@@ -42,10 +62,17 @@ class ResidualBlock(nn.Module):
     def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
         """Map x (N, width_in, *S) and embedding (N, time_width) to (N, width_out, *S)."""
         h = self.conv_in(F.silu(self.norm_in(x)))
-        shift = self.time(F.silu(embedding))
-        h = h + shift.view(*shift.shape, *(1,) * (x.ndim - 2))
-        h = self.conv_out(F.silu(self.norm_out(h)))
-        return self.skip(x) + h
+        if self.time is None:
+            h = self.norm_out(h)
+        else:
+            told = self.time(F.silu(embedding))
+            told = told.view(*told.shape, *(1,) * (x.ndim - 2))
+            if self.scaled:
+                scale, shift = told.chunk(2, dim=1)
+                h = self.norm_out(h) * (1 + scale) + shift
+            else:
+                h = self.norm_out(h + told)
+        return self.skip(x) + self.conv_out(F.silu(h))
 
 
 class UNet(ScoreNetwork):
@@ -59,6 +86,9 @@ class UNet(ScoreNetwork):
         heads: attention heads of the middle block.
         groups: groups of every normalisation.
         resampling: `nearest` or `area`.
+        embedding: how that of the time enters each residual block: `add` before a norm,
+            `scale-shift` after it, or `none`; then the time is known to the sampler alone.
+        norm_bypass: whether the mean of each channel goes around every norm.
         zero_init: zero the last convolution of each residual block, the attention's projection
             and the read-out, as upstream does.
     """
@@ -75,22 +105,35 @@ class UNet(ScoreNetwork):
         heads: int = 4,
         groups: int = 32,
         resampling: str = "nearest",
+        embedding: str = "add",
+        norm_bypass: bool = False,
         zero_init: bool = False,
     ):
         super().__init__(shape)
         self._check(channels, mults, depth, heads, groups, resampling)
+        if embedding not in EMBEDDINGS:
+            expected = ", ".join(EMBEDDINGS)
+            raise InputError(f"unknown embedding {embedding!r}: expected {expected}")
         dims = len(self.shape) - 1
         time_width = 4 * channels
         self.channels = channels
         self.resampling = resampling
         self.zero_init = zero_init
-        self.time: nn.Sequential = nn.Sequential(
-            nn.Linear(channels, time_width), nn.SiLU(), nn.Linear(time_width, time_width)
-        )
+        self.time: nn.Sequential | None = None
+        if embedding != "none":
+            self.time = nn.Sequential(
+                nn.Linear(channels, time_width), nn.SiLU(), nn.Linear(time_width, time_width)
+            )
 
         def block(width_in: int, width_out: int) -> ResidualBlock:
             return ResidualBlock(
-                width_in, width_out, time_width=time_width, dims=dims, groups=groups
+                width_in,
+                width_out,
+                time_width=time_width,
+                dims=dims,
+                groups=groups,
+                embedding=embedding,
+                bypass=norm_bypass,
             )
 
         conv = CONVOLUTIONS[dims]
@@ -107,7 +150,9 @@ class UNet(ScoreNetwork):
                 self.down.append(Downsample(width, dims=dims, resampling=resampling))
                 widths.append(width)
         self.middle_in: ResidualBlock = block(width, width)
-        self.attention: SelfAttention = SelfAttention(width, heads=heads, groups=groups)
+        self.attention: SelfAttention = SelfAttention(
+            width, heads=heads, groups=groups, bypass=norm_bypass
+        )
         self.middle_out: ResidualBlock = block(width, width)
         self.up: nn.ModuleList = nn.ModuleList()
         for level, mult in reversed(list(enumerate(mults))):
@@ -116,7 +161,7 @@ class UNet(ScoreNetwork):
                 width = channels * mult
             if level > 0:
                 self.up.append(Upsample(width, dims=dims))
-        self.norm: GroupNorm = GroupNorm(groups, width)
+        self.norm: GroupNorm = GroupNorm(groups, width, bypass=norm_bypass)
         self.head: nn.Module = conv(width, self.shape[0], 3, padding=1)
         if zero_init:  # else PyTorch's own initialisation is the declared one
             self.reset()
@@ -152,7 +197,9 @@ class UNet(ScoreNetwork):
 
     def features(self, x: Tensor, t: Tensor) -> Tensor:
         """What the last convolution reads: (N, C, *S), (N,) to (N, width, *S)."""
-        embedding = self.time(timestep_embedding(t.to(x.dtype), self.channels))
+        embedding = timestep_embedding(t.to(x.dtype), self.channels)
+        if self.time is not None:
+            embedding = self.time(embedding)
         h = self.stem(x)
         skips = [h]
         for layer in self.down:

@@ -82,10 +82,10 @@ class ViT(Transformer):
         return self.norm(h[:, 1:])
 
     def start_of(self, name: str, parameter: Tensor) -> Distribution:
-        """As in the module's text."""
+        """Positions start as the module's docstring says, all else as in `Transformer`."""
         return Normal(0.02) if name == "positions" else super().start_of(name, parameter)
 
     @property
     def symmetries(self) -> tuple[str, ...]:
-        """Learned positions know no places; sin-cos ones only swap their halves (see DiT)."""
+        """Learned positions start alike everywhere; sin-cos ones swap their halves (see DiT)."""
         return ("flip", "transpose") if self.learned else ("transpose",)

@@ -25,6 +25,9 @@ def summary(alignment: Alignment) -> dict[str, Any]:
         "samples": alignment.samples,
         "alpha": alignment.alpha,
         "alpha_error": alignment.alpha_error,
+        "alpha_low": alignment.limits[0],
+        "alpha_high": alignment.limits[1],
+        "energy_inside": alignment.energy,
         "alpha_min": alignment.alpha_min,
         "alpha_max": alignment.alpha_max,
         "alpha_min_debiased": low,
@@ -54,6 +57,7 @@ def sentences(alignment: Alignment) -> list[str]:
         f"{alignment.data} ({alignment.samples:,} samples) in the geometry of "
         f"{network}: alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}.",
     ]
+    lines += _outside(alignment)
     if alignment.position is None:
         lines.append("The geometry is isotropic: all rotations of the data are alike.")
     else:
@@ -61,10 +65,23 @@ def sentences(alignment: Alignment) -> list[str]:
             f"Over all rotations alpha goes from {alignment.alpha_min:.5g} to "
             f"{alignment.alpha_max:.5g}; the data is at {alignment.position:.1%} of the way.",
             f"That is {alignment.relative:.3g} ± {alignment.relative_error:.1g} times the alpha of "
-            "data without preferred directions (below 1: the data lies where this network models "
-            "well).",
+            "data without preferred directions (above 1: the data lies on large eigenvalues, along "
+            "which untrained networks put out most).",
         ]
     return lines + notes(alignment)
+
+
+def _outside(alignment: Alignment) -> list[str]:
+    """What a subspace leaves open; nothing of the whole."""
+    geometry = alignment.geometry
+    if not geometry.compressed:
+        return []
+    low, high = alignment.limits
+    return [
+        f"That is inside the subspace {geometry.plan.subspace}, with {alignment.energy:.2%} of the "
+        f"data's energy and {geometry.inside[0]:.2%} of tr G; whatever lies outside, the alpha of "
+        f"the whole is between {low:.5g} and {high:.5g}. Rotations are those of the subspace."
+    ]
 
 
 def html(alignment: Alignment) -> str:
@@ -77,7 +94,7 @@ def html(alignment: Alignment) -> str:
         ("against no preference", f"{relative} times"),
     ]
     if alignment.position is not None:
-        rows.append(("position", f"{alignment.position:.1%} of the way from best to worst"))
+        rows.append(("position", f"{alignment.position:.1%} of the way from least to largest"))
     title = f"{alignment.data} in the geometry of {alignment.geometry.plan.network}"
     shares = alignment.row_shares / alignment.geometry.structure.copies
     label = "share of the data on a direction, largest eigenvalue first"
@@ -125,9 +142,10 @@ def rotation_sentences(rotation: Rotation) -> list[str]:
     """What the rotation does to alpha, and whether another one would have done the same."""
     origin = rotation.origin
     moved = "all data directions" if origin.rank is None else f"the leading {origin.rank}"
+    what, held = ("Rotation", "orthogonal") if rotation.keeps_noise else ("Map", "inverted")
     lines = [
-        f"Rotation {origin.kind} of {moved}: alpha from {origin.alpha_before:.5g} to "
-        f"{origin.alpha:.5g}, orthogonal within {rotation.error:.1g}."
+        f"{what} {origin.kind} of {moved}: alpha from {origin.alpha_before:.5g} to "
+        f"{origin.alpha:.5g}, {held} within {rotation.error:.1g}."
     ]
     network, data = origin.repeated
     if network or data:

@@ -27,14 +27,14 @@ def headline(spectrum: Spectrum) -> str:
 def html(spectrum: Spectrum) -> str:
     """The eigenvalues, blue where a direction is known without its neighbours."""
     colours = [CERTIFIED if window == 0 else UNCERTIFIED for window in spectrum.windows]
-    size, bands = spectrum.structure.size, spectrum.bands
+    size, bands = spectrum.structure.directions, spectrum.bands
     rows = [
-        ("directions", f"{size:,} ({spectrum.structure.kind})"),
+        ("directions", f"{size:,} ({spectrum.structure.imposed.kind})"),
         ("known", headline(spectrum)),
         ("bands", f"{len(bands):,}, {sum(band.certified for band in bands):,} certified"),
         ("null space", f"{spectrum.null_directions:,} directions"),
     ]
-    label = "eigenvalues, largest (modelled worst) first; orange: known only with their neighbours"
+    label = "eigenvalues, largest first; orange: known only with their neighbours"
     step = -(-size // MOST_DOTS)
     values = spectrum.eigenvalues.tolist()[::step]
     return facts("Spectrum", rows) + log_plot(values, colours[::step], label)

@@ -27,8 +27,9 @@ def provenance(plan: Plan) -> dict[str, Any]:
         "weighting": plan.weighting,
         "timesteps": list(plan.timesteps),
         "seed": plan.seed,
-        "structure": plan.readout.structure.kind,
-        "readout": plan.readout.kind,
+        "structure": plan.readout.structure.imposed.kind,
+        "subspace": plan.subspace,
+        "readout": plan.readout.last_layer,
         "readout_note": plan.note,
         "zero_output": plan.zero_output,
         "redrawn": list(plan.redrawn),
@@ -51,6 +52,8 @@ def summary(geometry: Geometry) -> dict[str, Any]:
         "symmetries": list(geometry.symmetries),
         "vetoed_symmetries": _vetoed(geometry),
         "trace": geometry.trace,
+        "inside": geometry.inside[0],
+        "inside_error": geometry.inside[1],
         "whitened_error": geometry.whitened_error,
         "eigenvalues": spectrum.eigenvalues.tolist(),
         "eigenvalue_errors": spectrum.eigenvalue_errors.tolist(),
@@ -105,7 +108,7 @@ def sentences(geometry: Geometry) -> list[str]:
     """What a reader wants to know first."""
     spectrum, plan = geometry.spectrum(), geometry.plan
     subject = f"{plan.network} on {sizes(plan.shape)}, probe {plan.probe}"
-    lines = [*taken_as(plan), f"{subject}: {_how(geometry)}.", *_redrawn(plan)]
+    lines = [*taken_as(plan), f"{subject}: {_how(geometry)}.", *subspace(geometry), *_redrawn(plan)]
     if plan.note:
         lines.append(f"Estimated from {_sampled_from(plan)}: {plan.note}.")
     if not geometry.state.finished:
@@ -118,10 +121,28 @@ def sentences(geometry: Geometry) -> list[str]:
     return lines
 
 
+def subspace(geometry: Geometry) -> list[str]:
+    """In which subspace it was estimated, and what lies outside; nothing of the whole."""
+    plan, structure = geometry.plan, geometry.structure
+    if plan.subspace is None:
+        return []
+    rows, (share, error) = structure.imposed.rows, geometry.inside
+    return [
+        f"Estimated in the subspace {plan.subspace}: {structure.directions:,} of "
+        f"{structure.size:,} directions, with {share:.2%} ± {error:.1%} of tr G inside. "
+        "Eigenvalues, windows and certificates are of the geometry compressed to it.",
+        f"The whole factor of {rows:,} x {rows:,} would take {_gibibytes(plan.whole_memory)}.",
+    ]
+
+
+def _gibibytes(size: int) -> str:
+    return f"{size / 2**30:,.3g} GiB"
+
+
 def _range_of_eigenvalues(geometry: Geometry) -> str:
-    spectrum, size = geometry.spectrum(), geometry.structure.size
+    spectrum, size = geometry.spectrum(), geometry.structure.directions
     null = spectrum.null_directions
-    if geometry.structure.kind == "isotropic":
+    if geometry.structure.imposed.kind == "isotropic":
         return f"All {size} directions are alike: the geometry is isotropic."
     if len(spectrum.bands) == 1 and not null:
         return "So far the networks tell no direction apart from the others: take more."
@@ -129,14 +150,15 @@ def _range_of_eigenvalues(geometry: Geometry) -> str:
     ratio = largest / smallest if smallest > 0 else float("inf")
     missing = "no network has shown yet" if spectrum.unseen else "it cannot produce at all"
     without = f" and {null} directions that {missing}" if null else ""
+    within = " in the subspace" if geometry.compressed else ""
     return (
         f"Largest eigenvalue {largest:.4g} ({_meaning(geometry.plan)}), smallest "
-        f"{smallest:.4g}{without}: a ratio of {ratio:.3g}."
+        f"{smallest:.4g}{within}{without}: a ratio of {ratio:.3g}."
     )
 
 
 def _meaning(plan: Plan) -> str:
-    return "modelled worst" if plan.of == OUTPUTS else "moved most by a training step"
+    return "most output before training" if plan.of == OUTPUTS else "moved most by a training step"
 
 
 def known(spectrum: Spectrum) -> str:
@@ -175,13 +197,13 @@ def _redrawn(plan: Plan) -> list[str]:
 def _sampled_from(plan: Plan) -> str:
     """What is sampled where the last layer is not integrated exactly."""
     kinds = {"random": "random last layers", "tangent": "products of Jacobians"}
-    return kinds.get(plan.readout.kind, "plain outputs")
+    return kinds.get(plan.readout.last_layer, "plain outputs")
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
     """What `sads geometry --dry-run --json` prints."""
     return provenance(plan) | {
-        "rows": plan.readout.structure.rows,
+        "rows": plan.readout.rows,
         "batch": plan.batch,
         "memory_bytes": _bytes(plan),
         "memory_available": available_memory(),
@@ -190,13 +212,19 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
 
 def plan_sentences(plan: Plan) -> list[str]:
     """What `sads geometry --dry-run` prints."""
-    rows = plan.readout.structure.rows
+    rows = plan.readout.rows
     subject = f"{plan.network} on {sizes(plan.shape)}, probe {plan.probe}"
     lines = [*taken_as(plan), f"{subject}.", *_redrawn(plan)]
     if plan.estimator == "closed form":
         lines.append("Its geometry is known by a closed form: no network will be drawn.")
     else:
         lines += [_last_layer(plan), _precision(plan)]
+    if plan.subspace is not None:
+        whole = plan.readout.structure.imposed.rows
+        lines.append(
+            f"Estimated in the subspace {plan.subspace}, {rows:,} of {whole:,} rows of the factor; "
+            f"the whole would take {_gibibytes(plan.whole_memory)}."
+        )
     needed, there = (size / 2**30 for size in (_bytes(plan), available_memory()))
     lines.append(
         f"The factor has {rows:,} x {rows:,} entries; at its peak the estimate needs about "
@@ -211,8 +239,8 @@ def _bytes(plan: Plan) -> int:
 
 def _last_layer(plan: Plan) -> str:
     kinds = {"convolution": "a convolution", "tokens": "linear on tokens", "dense": "dense"}
-    if plan.readout.kind in kinds:
-        return f"Its last layer ({kinds[plan.readout.kind]}) is integrated exactly."
+    if plan.readout.last_layer in kinds:
+        return f"Its last layer ({kinds[plan.readout.last_layer]}) is integrated exactly."
     why = plan.note or f"the estimator is {plan.estimator}"
     return f"Its last layer is not integrated, {_sampled_from(plan)} are sampled: {why}."
 

@@ -90,7 +90,7 @@ def _before(name: str) -> list[str]:
     if not rows:
         return ["How often orders by this criterion are right has not been measured."]
     lines = [
-        f"Before: over {row.architectures} small networks trained on {row.dataset}, Spearman's "
+        f"Before: over {row.architectures} small networks trained on {_where(row)}, Spearman's "
         f"correlation of this order with that of the samples' distance to held-out data was "
         f"{row.spearman:+.2f} (95 % {row.interval[0]:+.2f} to {row.interval[1]:+.2f}, p = "
         f"{row.p_value:.2g}; positive is right)."
@@ -105,26 +105,32 @@ def _before(name: str) -> list[str]:
 
 
 def validity_sentences() -> list[str]:
-    """What orders were worth where it was measured: a line for each dataset, and a verdict."""
+    """What orders were worth where it was measured: a line for each data and pool, a verdict."""
     known = measured_validity()
     lines = []
-    for dataset in dict.fromkeys(measured.dataset for measured in known):
-        scores = [measured for measured in known if measured.dataset == dataset]
+    for where in dict.fromkeys(map(_where, known)):
+        scores = [measured for measured in known if _where(measured) == where]
         rows = ", ".join(f"{v.score} {v.spearman:+.2f} (p = {v.p_value:.2g})" for v in scores)
         lines.append(
-            f"Measured validity, {scores[0].architectures} small networks trained on {dataset}, "
+            f"Measured validity, {scores[0].architectures} small networks trained on {where}, "
             f"Spearman's correlation with the outcome, positive is right: {rows}."
         )
     return [*lines, _verdict([row for row in known if row.score == "alignment"])]
 
 
+def _where(row: Validity) -> str:
+    """The data, and which pool it was if not the first."""
+    pools = {"first": "", "both": " (both pools)"}
+    return row.dataset + pools.get(row.pool, f" ({row.pool} pool)")
+
+
 def _verdict(alignment: list[Validity]) -> str:
-    right = [row.dataset for row in alignment if row.right]
+    right = [_where(row) for row in alignment if row.right]
     if len(right) == len(alignment):
         return "There the alignment told which architectures do better."
     if right:
         return f"There the alignment told which architectures do better on {', '.join(right)} only."
-    reverse = [r.dataset for r in alignment if r.spearman < 0 and r.p_value < SIGNIFICANT]
+    reverse = [_where(r) for r in alignment if r.spearman < 0 and r.p_value < SIGNIFICANT]
     how = f"; on {', '.join(reverse)} its order was the reverse" if reverse else ""
     return (
         f"There the alignment did not tell which architectures do better{how}: read it as how the "

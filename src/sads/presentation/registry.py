@@ -13,6 +13,8 @@ RENDERERS = {
     "Geometry": "geometry",
     "Results": "sweep",
     "Spectrum": "directions",
+    "Summary": "network_summary",
+    "TrainingRecord": "training_record",
 }
 
 
@@ -24,6 +26,11 @@ def html(value: object) -> str:
 def text(value: object) -> str:
     """A value as lines of text."""
     return _renderer(value).text(value)
+
+
+def picture(value: object) -> Any:
+    """A value as an array of colours, where its module can draw it so."""
+    return _renderer(value).picture(value)
 
 
 def _renderer(value: object) -> Any:

@@ -16,6 +16,8 @@ def risk_summary(risk: Risk) -> dict[str, Any]:
     timesteps = zip(risk.edges[:-1], ends, risk.by_timestep, risk.by_timestep_error, strict=True)
     return {
         "exact": risk.exact,
+        "of": risk.of,
+        "sigmas": None if risk.sigmas is None else list(risk.sigmas),
         "total": risk.total,
         "total_error": risk.total_error,
         "along": risk.along,
@@ -43,10 +45,15 @@ def risk_sentences(risk: Risk, *, paired: bool) -> list[str]:
     what = "Excess risk over the optimum" if risk.exact else "Held-out loss"
     if paired:
         what = f"{what}, second minus first"
-    lines = [
-        f"{what}: {_number(risk.total, risk.total_error)} a sample, mean over the timesteps; "
-        f"{_number(risk.nats, risk.nats_error)} nats of the variational bound."
-    ]
+    if risk.of != "noise":
+        what = f"{what} of the denoised image"
+    over = "the timesteps"
+    if risk.sigmas is not None:
+        over = f"sigma = {', '.join(f'{sigma:g}' for sigma in risk.sigmas)}"
+    said = f"{what}: {_number(risk.total, risk.total_error)} a sample, mean over {over}"
+    if risk.nats is not None:
+        said += f"; {_number(risk.nats, risk.nats_error)} nats of the variational bound"
+    lines = [f"{said}."]
     if risk.along is not None and risk.off is not None:
         lines.append(
             f"Along the data's subspace {_number(risk.along, risk.along_error)}, off it "

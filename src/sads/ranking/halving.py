@@ -28,7 +28,7 @@ BySeed = Mapping[int, float]
 
 
 def probability_before(first: BySeed, second: BySeed) -> float:
-    """That the first candidate has the smaller error, from the seeds that both have.
+    """The probability that the first candidate is better, from the seeds that both have.
 
     >>> probability_before({0: 1.0, 1: 2.0}, {0: 1.0, 1: 2.0})
     0.5

@@ -11,24 +11,31 @@ and so do the batches and the noise of the training: candidates of a seed differ
 architecture. `halving` says how they are compared and who goes on.
 
 Trainings and measurements are kept in a directory as they come. A pilot that was stopped goes on
-from there.
+from there. A pilot by a recipe (another optimiser, warm-up, law of timesteps or weighting of the
+loss) keeps its measurements alone: the few steps before the next one are taken again.
 """
 
 import hashlib
 import json
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
+from ..choices import Criterion
+from ..data.laws import Normal
 from ..diffusion import Trained, settings_for, train
+from ..diffusion.training import explained
 from ..directions.sets import ChannelMeans
 from ..errors import InputError, NetworkError
-from ..learning import Reference
+from ..learning import HeldOut, Recipe, Reference, Scene
+from ..learning.pilot import Training
 from ..learning.strata import Strata, uniform_weights
 from ..networks import ScoreFamily
 from ..randomness import stream
@@ -37,7 +44,7 @@ from ..storage.remembered import remembered
 from .halving import certain, ordered, rungs, survivors
 
 TOGETHER = 250  # noisy samples evaluated at once
-CRITERIA = ("constant", "total")
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
 Report = Callable[[str, int, int], None]
 
@@ -64,7 +71,7 @@ class PilotProtocol:
     steps: int = 40
     seeds: int = 4
     level: float = 0.95
-    by: str = "constant"
+    by: Criterion = "constant"
     batch_size: int = 64
     learning_rate: float = 1e-3
     points: int = 100
@@ -119,6 +126,8 @@ def run_pilot(
     pilot: PilotProtocol,
     out: Path,
     on_progress: Report | None = None,
+    *,
+    recipe: Recipe | None = None,
 ) -> Piloted:
     """Train candidates for a short time and order them.
 
@@ -129,9 +138,10 @@ def run_pilot(
         pilot: how it is run.
         out: directory for trainings and measurements.
         on_progress: called with the candidate at hand, trainings done and trainings at most.
+        recipe: how steps are taken, with the batch size and rate of the pilot; None for plain Adam.
     """
     plan = rungs(pilot.steps)
-    work = _Work(samples, reference, pilot, plan, out)
+    work = _Work(samples, reference, pilot, plan, out, recipe)
     left = {family.name: family for family in families}
     most, done = _most_trainings(len(families), len(plan)) * pilot.seeds, 0
     measured: list[dict[str, Errors]] = []
@@ -172,16 +182,21 @@ class _Work:
         pilot: PilotProtocol,
         plan: Sequence[int],
         out: Path,
+        recipe: Recipe | None,
     ):
         self.samples, self.reference, self.pilot = samples, reference, pilot
+        self.recipe = recipe
+        self.live: dict[tuple[str, int], Training] = {}
         points = reference.draw(2, stream(0, "the name of a reference"))
-        self.about = {
+        self.about: dict[str, object] = {
             "data": checksum({"train": samples, "held out": points}),
             "rungs": list(plan),
             "batch_size": pilot.batch_size,
             "learning_rate": pilot.learning_rate,
             "points": pilot.points,
         }
+        if recipe is not None:
+            self.about["recipe"] = recipe.summary()
         # A training that another pilot took further could not be measured at earlier steps.
         self.out = out / _digest(self.about)
 
@@ -202,6 +217,13 @@ class _Work:
         about = self.about | {"network": family.name, "fingerprint": family.fingerprint}
         place = self.out / f"{_digest(about)}-{seed}"
 
+        def by_recipe() -> dict[str, float]:
+            started = time.perf_counter()
+            training = self._advanced(family, steps, seed)
+            seconds = time.perf_counter() - started
+            constant, total = common_errors(training, self.reference, self.pilot.points, seed)
+            return {"constant": constant, "total": total, "seconds": seconds}
+
         def compute() -> dict[str, float]:
             settings = settings_for(
                 family,
@@ -214,7 +236,20 @@ class _Work:
             constant, total = common_errors(trained, self.reference, self.pilot.points, seed)
             return {"constant": constant, "total": total, "seconds": trained.seconds}
 
-        return remembered(place / f"step-{steps}.json", about, compute)
+        chosen = compute if self.recipe is None else by_recipe
+        return remembered(place / f"step-{steps}.json", about, chosen)
+
+    def _advanced(self, family: ScoreFamily, steps: int, seed: int) -> Training:
+        """A training by the recipe, from where it stands in this process or from its start."""
+        key = (family.name, seed)
+        if key not in self.live:
+            rows = HeldOut(self.samples.reshape(len(self.samples), -1))
+            directions, target = ChannelMeans(family.shape), Normal.white(family.size)
+            scene = Scene(family, rows, target, directions, self.recipe or Recipe())
+            self.live[key] = Training(scene, seed)
+        with explained(family.name, "a short training"):
+            self.live[key].advance(steps)
+        return self.live[key]
 
 
 def _digest(about: Mapping[str, object]) -> str:
@@ -222,18 +257,18 @@ def _digest(about: Mapping[str, object]) -> str:
 
 
 def common_errors(
-    trained: Trained, reference: Reference, points: int, seed: int
+    trained: Trained | Training, reference: Reference, points: int, seed: int
 ) -> tuple[float, float]:
     """The error along the constant images and in total, at samples that the seed decides."""
     family = trained.family
     means = ChannelMeans(family.shape)
     generator = stream(seed, "noisy samples of a pilot")
     t = Strata(uniform_weights(family.schedule)).draw(points, generator)
-    abar = family.schedule.abar[t]
+    path = family.schedule
     sums = np.zeros(2)
     for start in range(0, len(t), TOGETHER):
         part = slice(start, start + TOGETHER)
-        signal, level = np.sqrt(abar[part])[:, None], np.sqrt(1 - abar[part])[:, None]
+        signal, level = path.signal[t[part]][:, None], path.noise[t[part]][:, None]
         clean = reference.draw(len(signal), generator)
         eps = generator.standard_normal(clean.shape)
         noisy = (signal * clean + level * eps).astype(np.float32)
@@ -241,7 +276,7 @@ def common_errors(
             x = torch.from_numpy(noisy).view(-1, *family.shape)
             predicted = trained.predict(x, torch.from_numpy(t[part])).double().numpy()
         residual = predicted.reshape(noisy.shape) - reference.at(
-            noisy.astype(float), eps, abar[part]
+            noisy.astype(float), eps, path.signal_power[t[part]], path.noise_power[t[part]]
         )
         sums += means.products(residual, residual).sum(), np.square(residual).sum()
     if not np.isfinite(sums).all():

@@ -12,12 +12,15 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from jaxtyping import Float
 from scipy.special import ndtr
 
+from ..choices import Optimiser
 from ..data import Dataset
 from ..errors import InputError
 from ..frames import as_frame
-from ..learning import reference_for
+from ..learning import Recipe, reference_for
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
@@ -119,6 +122,7 @@ def rank_families(
     held_out: Dataset,
     *,
     pilot: PilotProtocol | None = None,
+    recipe: Recipe | None = None,
     out: Path | None = None,
     on_progress: Report | None = None,
 ) -> Ranking:
@@ -129,6 +133,7 @@ def rank_families(
         training: what they are to be trained on.
         held_out: what they are measured on.
         pilot: how short trainings are made; None for a score, if one has passed.
+        recipe: how their steps are taken; None for plain Adam. Giving it asks for a pilot.
         out: directory in which a pilot is kept, and from which a stopped one goes on.
         on_progress: called with the architecture at hand, how many steps of the work are done and
             how many there are at most.
@@ -143,16 +148,48 @@ def rank_families(
             expected, got = ("x".join(map(str, s)) for s in (families[0].shape, data.shape))
             raise InputError(f"the networks take samples of {expected}, {data.name} has {got}")
     score = passed()
-    if pilot is None and score is not None:
+    if pilot is None and recipe is None and score is not None:
         return _by_score(score, families, training, on_progress)
     chosen = pilot or PilotProtocol()
     checked_seed(chosen.seed)
+    if recipe is not None:
+        recipe.check_steps(families[0].schedule)
     reference = reference_for(held_out)
     with tempfile.TemporaryDirectory() as nowhere:
         piloted = run_pilot(
-            families, training.samples, reference, chosen, out or Path(nowhere), on_progress
+            families,
+            training.samples,
+            reference,
+            chosen,
+            out or Path(nowhere),
+            on_progress,
+            recipe=recipe,
         )
     return _by_pilot(piloted, families, training, chosen)
+
+
+def recipe_of(
+    pilot: PilotProtocol | None,
+    *,
+    optimiser: Optimiser,
+    weight_decay: float,
+    warm_up: int,
+    timestep_law: Float[np.ndarray, " T"] | None,
+    loss_weights: Float[np.ndarray, " T"] | None,
+) -> Recipe | None:
+    """How the steps of a pilot are taken; None for what pilots do by default."""
+    chosen = pilot or PilotProtocol()
+    recipe = Recipe(
+        optimiser=optimiser,
+        learning_rate=chosen.learning_rate,
+        batch_size=chosen.batch_size,
+        weight_decay=weight_decay,
+        warm_up=warm_up,
+        timestep_law=timestep_law,
+        loss_weights=loss_weights,
+    )
+    plain = Recipe(learning_rate=chosen.learning_rate, batch_size=chosen.batch_size)
+    return None if recipe.summary() == plain.summary() else recipe
 
 
 def check_families(families: Sequence[ScoreFamily]) -> None:

@@ -2,9 +2,10 @@
 
 Measured by `benchmarks/ranking.py`, which writes it into `validity.json`: Spearman's correlation of
 each order with that of held-out SW2 over a pool of architectures, positive where it is right, its
-95 % interval over architectures and its two-sided permutation p-value.
+95 % interval over architectures and its two-sided permutation p-value. There are two pools; what
+both say together of a dataset has a row of its own.
 
-A way has passed if its order was right on every dataset of the pools with a p-value below 0.05.
+A way has passed if its order was right on every dataset of every pool with a p-value below 0.05.
 """
 
 import json
@@ -27,6 +28,7 @@ class Validity:
         spearman: positive if the order is right.
         interval: its 95 % interval, by a bootstrap over architectures.
         p_value: two-sided, by permutation.
+        pool: `first`, `second`, or `both` together.
     """
 
     dataset: str
@@ -35,6 +37,7 @@ class Validity:
     spearman: float
     interval: tuple[float, float]
     p_value: float
+    pool: str = "first"
 
     @property
     def right(self) -> bool:
@@ -49,7 +52,7 @@ def measured_validity() -> tuple[Validity, ...]:
 
 
 def passed() -> str | None:
-    """The zero-cost score that was right on every dataset; of several the one most so."""
+    """The zero-cost score that was right on every dataset; of several, the best at its worst."""
     known = [row for row in measured_validity() if row.score in ZERO_COST]
     by_score = {score: [row for row in known if row.score == score] for score in ZERO_COST}
     right = [s for s, rows in by_score.items() if rows and all(row.right for row in rows)]

@@ -9,16 +9,18 @@ from ..doctor import Diagnosis, diagnose
 from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import keep_spectrum, load_geometry
 from ..networks.adapters import Assumptions
-from ..path import Schedule
 from ..presentation.numbers import sizes
 from ..specs.sources import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
-from .commands import report_command
+from .card import model_card
+from .commands import geometry_command, report_command
+from .forecasts import with_forecasts
 from .measured import SweepReading, measured_along, read_sweep, training_sheet
 from .page import render
 from .script_data import script_data
 from .sentences import answer
 from .subjects import Named, Subject, by_network
+from .trainings import followed, risk_shown
 from .view import view
 
 Tell = Callable[[str], None]
@@ -30,8 +32,10 @@ class Report:
 
     Attributes:
         html: the whole file.
-        sentences: the three that matter, about the first network.
+        sentences: the three that matter, about the first network, with a forecast before them
+            where there is one.
         assumptions: what each network is taken for, by its name.
+        card: the same in brief, a snippet in Markdown for a model card.
 
     >>> import sads, tempfile
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -43,8 +47,9 @@ class Report:
     """
 
     html: str
-    sentences: tuple[str, str, str]
+    sentences: tuple[str, ...]
     assumptions: Mapping[str, Assumptions | None]
+    card: str
 
 
 def build_report(
@@ -53,6 +58,8 @@ def build_report(
     data: str | None = None,
     sweep: str | Path | None = None,
     trainings: Sequence[str | Path] = (),
+    forecasts: Sequence[str | Path] = (),
+    monitors: Sequence[str | Path] = (),
     doctor: bool = False,
     command: str | None = None,
     on_stage: Tell | None = None,
@@ -64,13 +71,17 @@ def build_report(
             noise levels of one network.
         data: in the data grammar, to see where it lies.
         sweep: directory of a sweep, for measured distances and samples under rotations.
-        trainings: directories that `sads train` wrote, to show samples of.
+        trainings: directories that `sads train` wrote, to show samples of, and with data their
+            risk.
+        forecasts: directories of stored forecasts of these networks, at most one of each.
+        monitors: directories that a `Monitor` keeps, of trainings on the same shape.
         doctor: examine every network; takes a while.
         command: how this report can be made again; by default as on the command line.
         on_stage: called with what is done next.
 
     Raises:
-        SadsError: if a directory holds no artefact, shapes differ or the data do not fit.
+        SadsError: if a directory holds no artefact, shapes differ, the data do not fit or a
+            forecast is of another network.
 
     >>> import sads, tempfile
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -81,25 +92,36 @@ def build_report(
     True
     """
     tell = on_stage or (lambda stage: None)
-    geometries = _load(directories, tell)
+    known = with_forecasts(by_network(_load(directories, tell)), forecasts)
     reading = None if sweep is None else read_sweep(Path(sweep))
     sheets = list(reading.sheets) if reading else []
     for training in trainings:
         tell(f"sampling {training}")
         sheets.append(training_sheet(Path(training)))
-    subjects = [
-        _looked_at(subject, data, reading, doctor=doctor, tell=tell)
-        for subject in by_network(geometries)
-    ]
+    seen = followed(monitors, known[0].main.geometry.shape)
+    risks = []
+    for training in trainings if data is not None else ():
+        tell(f"measuring the risk of {training}")
+        risks.append(risk_shown(training, data or ""))
+    subjects = [_looked_at(subject, data, reading, doctor=doctor, tell=tell) for subject in known]
     tell("writing")
     answers = [answer(subject) for subject in subjects]
-    again = command or report_command(directories, data, sweep, trainings, doctor=doctor)
-    html = render(view(subjects, answers, reading, sheets, again, tell), script_data(subjects))
+    again = command or report_command(
+        directories, data, sweep, trainings, forecasts, monitors, doctor=doctor
+    )
+    shown = view(subjects, answers, reading, sheets, again, tell)
+    html = render(shown | {"followed": seen, "risks": risks}, script_data(subjects))
     plans = [subject.main.geometry.plan for subject in subjects]
     taken = {plan.network: plan.assumptions for plan in plans}
     first = answers[0]
     last = first.data or first.actions[0].text
-    return Report(html, (first.predicted, first.sure, last), taken)
+    commands = [geometry_command(one.main.geometry, one.main.directory) for one in subjects]
+    return Report(
+        html,
+        (*first.forecast[:1], first.preferred, first.sure, last),
+        taken,
+        model_card(subjects, answers, "\n".join([*commands, again])),
+    )
 
 
 def write_report(report: Report, path: str | Path, *, force: bool = False) -> None:
@@ -116,6 +138,12 @@ def write_report(report: Report, path: str | Path, *, force: bool = False) -> No
     """
     check_output(path, force=force)
     atomic_write(Path(path), write_bytes(report.html.encode()))
+
+
+def write_card(report: Report, path: str | Path, *, force: bool = False) -> None:
+    """Write the snippet for a model card; an existing file only if forced."""
+    check_output(path, force=force)
+    atomic_write(Path(path), write_bytes(report.card.encode()))
 
 
 def check_output(path: str | Path, *, force: bool) -> None:
@@ -173,8 +201,7 @@ def _looked_at(
 def _diagnosis(named: Named, tell: Tell) -> Diagnosis:
     """What the doctor says of a network, if it still is the one of the geometry."""
     plan = named.geometry.plan
-    schedule = Schedule(plan.schedule, plan.steps)
-    family = as_family(plan.network, shape=plan.shape, schedule=schedule)
+    family = as_family(plan.network, shape=plan.shape, schedule=plan.path)
     if not plan.is_of(family):
         raise ArtefactError(f"{plan.network} is not the network of this geometry any more")
     return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))

@@ -17,9 +17,8 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
     plan = geometry.plan
     words = ["sads", "geometry", plan.network, "--shape", sizes(plan.shape)]
     probe = ProbeSpec.parse(plan.probe)
-    kind, from_file = probe.kind, probe.kind in ("point", "forward")
-    if from_file:
-        words += ["--probe", f"{kind}:{'FILE.npy' if kind == 'point' else 'DATA'}"]
+    if probe.placeholder:
+        words += ["--probe", probe.placeholder]
     elif plan.probe != "zero":
         words += ["--probe", plan.probe]
     if not geometry.exact:
@@ -34,7 +33,7 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
         words += ["--timesteps", f"{plan.timesteps[0]}:{plan.timesteps[1]}"]
     if plan.zero_output != "explain":
         words += ["--zero-output", plan.zero_output]
-    note = f"  # {kind} {probe.where} is the content's digest" if from_file else ""
+    note = f"  # {probe.kind} {probe.where} is the content's digest" if probe.placeholder else ""
     return shlex.join([*words, "--out", str(out)]) + note
 
 
@@ -43,6 +42,8 @@ def report_command(
     data: str | None,
     sweep: str | Path | None,
     trainings: Sequence[str | Path],
+    forecasts: Sequence[str | Path] = (),
+    monitors: Sequence[str | Path] = (),
     *,
     doctor: bool,
 ) -> str:
@@ -52,5 +53,9 @@ def report_command(
     words += ["--sweep", str(sweep)] if sweep else []
     for training in trainings:
         words += ["--training", str(training)]
+    for forecast in forecasts:
+        words += ["--forecast", str(forecast)]
+    for monitor in monitors:
+        words += ["--monitor", str(monitor)]
     words += ["--doctor"] if doctor else []
     return shlex.join([*words, "--out", "report.html"])

@@ -22,16 +22,16 @@ def mean_frequency(picture: Float[np.ndarray, "..."]) -> float:
     return float((energy * radius).sum() / energy.sum())
 
 
-def frequency_of_end(spectrum: Spectrum, *, worst: bool) -> float | None:
-    """Mean frequency of the worst or the best tenth, relative to white noise; None for vectors.
+def frequency_of_end(spectrum: Spectrum, *, largest: bool) -> float | None:
+    """Mean frequency of the tenth of largest or smallest eigenvalues, relative to white noise.
 
-    Directions outside the range of the geometry are left out.
+    None for vectors. Directions outside the range of the geometry are left out.
     """
     copies = spectrum.structure.copies
     alive = [r for b in spectrum.bands if not b.null for r in range(b.first, b.last + 1, copies)]
     rows = np.unique(np.array(alive) // copies)
     tenth = max(1, round(TENTH * len(rows)))
-    part = rows[:tenth] if worst else rows[-tenth:]
+    part = rows[:tenth] if largest else rows[-tenth:]
     picked = part[np.linspace(0, len(part) - 1, min(len(part), MOST_LOOKED_AT)).astype(int)]
     pictures = [eigenvector_picture(spectrum, int(row)) for row in picked]
     if len(spectrum.structure.shape) < 2 or pictures[0].size < 4:

@@ -11,7 +11,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 _SCRIPTS = ("pictures.js", "plot.js", "overlay.js", "explorer.js")
@@ -26,19 +26,60 @@ def render(view: dict[str, Any], content: dict[str, Any]) -> str:
     """
     style = _asset("report.css")
     script = "\n".join(["'use strict';", *map(_asset, _SCRIPTS)])
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; "
-        f"script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            view,
+            policy=f"{_policy(style)}; script-src '{_digest(script)}'",
+            style=Markup(style),
+            script=Markup(script),
+            content=Markup(embedded(content)),
+        )
     )
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+
+
+def render_scripted(template: str, scripts: tuple[str, ...], view: dict[str, Any]) -> str:
+    """A file with a script that needs nothing but the page.
+
+    Args:
+        template: its name among the assets.
+        scripts: theirs, in order.
+        view: what the template shows.
+    """
+    style = _asset("report.css")
+    script = "\n".join(["'use strict';", *map(_asset, scripts)])
+    policy = f"{_policy(style)}; script-src '{_digest(script)}'"
+    page = _environment().get_template(template)
+    return page.render(view, policy=policy, style=Markup(style), script=Markup(script))
+
+
+def render_plain(template: str, view: dict[str, Any]) -> str:
+    """A file without a script.
+
+    Args:
+        template: its name among the assets.
+        view: what it shows.
+    """
+    style = _asset("report.css")
+    page = _environment().get_template(template)
+    return page.render(view, policy=_policy(style), style=Markup(style))
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return environment.from_string(_asset("report.html.j2")).render(
-        view,
-        policy=policy,
-        style=Markup(style),
-        script=Markup(script),
-        content=Markup(embedded(content)),
+
+
+def _policy(style: str) -> str:
+    return (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; base-uri 'none'; "
+        "form-action 'none'"
     )
 
 

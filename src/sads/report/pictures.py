@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from ..directions import Spectrum
-from ..presentation.plots.contact_sheet import mosaic
-from ..presentation.plots.directions import pictured
+from ..presentation.mosaics import mosaic, pictured
 
 MOST = 1024  # eigenvectors in one report, where they are large
+LARGEST, SIDE = 128, 64  # pixels a side: of larger pictures means over blocks are shown
 PIXELS = 4 * 2**20  # more of them, where they are small, up to so many pixels
 
 
@@ -44,6 +44,21 @@ def chosen_rows(rows: int, most: int) -> Int[np.ndarray, " k"]:
 def eigenvector_picture(spectrum: Spectrum, row: int) -> Float[np.ndarray, "..."]:
     """The picture of an eigenvector of the factor: (H, W), or (L,) for signals."""
     return pictured(spectrum.vector(row * spectrum.structure.copies), spectrum.structure)
+
+
+def reduced(picture: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """A picture, or means over blocks of a large one.
+
+    >>> reduced(np.ones((256, 100))).shape
+    (64, 100)
+    """
+    for axis, side in enumerate(picture.shape):
+        if side <= LARGEST:
+            continue
+        edges = np.arange(0, side, -(-side // SIDE))
+        sums = np.add.reduceat(np.moveaxis(picture, axis, -1), edges, axis=-1)
+        picture = np.moveaxis(sums / np.diff([*edges, side]), -1, axis)
+    return picture
 
 
 def eight_bit(picture: Float[np.ndarray, "..."]) -> str:

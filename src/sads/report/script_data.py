@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..directions import Band, Resolution
-from .pictures import budget, chosen_rows, eigenvector_picture, eight_bit
+from .forecasts import along_bands
+from .pictures import LARGEST, budget, chosen_rows, eigenvector_picture, eight_bit, reduced
 from .subjects import Named, Subject
 
 DIGITS = 6
@@ -15,7 +16,7 @@ DIGITS = 6
 
 def script_data(subjects: Sequence[Subject]) -> dict[str, Any]:
     """All that the script gets."""
-    pixels = subjects[0].main.geometry.structure.rows
+    pixels = min(subjects[0].main.geometry.structure.imposed.rows, LARGEST**2)
     most = budget(pixels, len(subjects))
     return {
         "explorers": [explorer(subject, most) for subject in subjects],
@@ -31,13 +32,13 @@ def explorer(subject: Subject, most: int) -> dict[str, Any]:
     geometry, alignment = subject.main.geometry, subject.alignment
     spectrum = geometry.spectrum()
     rows = chosen_rows(geometry.structure.rows, most)
-    pictures = [eigenvector_picture(spectrum, int(row)) for row in rows]
+    pictures = [reduced(eigenvector_picture(spectrum, int(row))) for row in rows]
     shares = None if alignment is None else alignment.row_shares / geometry.structure.copies
     return {
         "name": subject.main.label,
-        "size": geometry.structure.size,
+        "size": geometry.structure.directions,
         "copies": geometry.structure.copies,
-        "kind": geometry.structure.kind,
+        "kind": geometry.structure.imposed.kind,
         "mean": _number(geometry.trace / geometry.structure.size),
         "values": _numbers(spectrum.factor_values),
         "errors": _numbers(spectrum.factor_errors),
@@ -46,6 +47,7 @@ def explorer(subject: Subject, most: int) -> dict[str, Any]:
         "data": None if alignment is None else alignment.data,
         "shares": None if shares is None else _numbers(shares),
         "measured": [asdict(one) for one in subject.measured],
+        "forecast": [asdict(one) for one in along_bands(subject)],
         "shape": list(pictures[0].shape),
         "rows": rows.tolist(),
         "pictures": [eight_bit(picture) for picture in pictures],

@@ -1,7 +1,7 @@
 """Every sentence of the report that depends on what is known.
 
-The answer comes first: what is modelled well and badly, how sure that is, what to do. Headings and
-text that never changes stand in `assets/report.html.j2`.
+The answer comes first: what untrained networks prefer, how sure that is, what training is forecast
+to do, what to do next. Headings and text that never changes stand in `assets/report.html.j2`.
 """
 
 import shlex
@@ -12,7 +12,8 @@ from ..comparison import compare
 from ..directions import Spectrum
 from ..geometry import Geometry
 from ..presentation.alignment import coarse, measured_sentences
-from ..presentation.geometry import known
+from ..presentation.forecast import eigenvalue_sentences, forecast_sentences
+from ..presentation.geometry import known, subspace
 from ..presentation.numbers import sizes
 from .commands import geometry_command
 from .frequencies import frequency_of_end
@@ -20,11 +21,10 @@ from .subjects import Subject
 
 COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
 LARGEST = 1024  # rows of a factor that are compared fold by fold
-NOT_ASKED = "Not examined. Pass --doctor to sads report."
-#: What large and small eigenvalues mean, of the geometry of outputs and of the tangent kernel.
+#: What large eigenvalues mean, of the geometry of outputs and of the tangent kernel.
 SAID = {
-    "outputs": ("is predicted to model", "worst", "best"),
-    "tangent": ("is moved by the first training steps along", "most", "least"),
+    "outputs": "puts out, before training,",
+    "tangent": "is moved by the first training steps along",
 }
 
 
@@ -41,15 +41,17 @@ class Answer:
     """What a reader wants to know of one network.
 
     Attributes:
-        predicted: what it is predicted to model badly and well.
-        sure: how well that prediction is known.
+        preferred: what it puts out most and least before training.
+        sure: how well that is known.
         data: where the data lies; None without data.
+        forecast: what training is forecast to do; empty without a forecast.
         actions: what to do, the most urgent first.
     """
 
-    predicted: str
+    preferred: str
     sure: str
     data: str | None
+    forecast: tuple[str, ...]
     actions: tuple[Action, ...]
 
 
@@ -57,15 +59,16 @@ def answer(subject: Subject) -> Answer:
     """The answer for one network."""
     geometry, alignment = subject.main.geometry, subject.alignment
     return Answer(
-        predicted(geometry),
+        preferred(geometry),
         sure(geometry),
         None if alignment is None else where_data_lies(alignment),
+        () if subject.forecast is None else tuple(forecast_sentences(subject.forecast)),
         tuple(actions(subject)),
     )
 
 
-def predicted(geometry: Geometry) -> str:
-    """What is predicted to be modelled worst and best."""
+def preferred(geometry: Geometry) -> str:
+    """What it puts out, or is moved along, most and least."""
     spectrum, name = geometry.spectrum(), geometry.plan.network
     null = spectrum.null_directions
     if geometry.structure.rows == 1:
@@ -87,16 +90,15 @@ def predicted(geometry: Geometry) -> str:
 
 def _preference(spectrum: Spectrum, name: str, of: str) -> str:
     """Which end of the spectrum is coarse and which is fine."""
-    worst, best = (frequency_of_end(spectrum, worst=one) for one in (True, False))
-    does, most, least = SAID[of]
-    if worst is None or best is None:
-        return f"{name} {does} directions of large eigenvalue {most}"
-    numbers = f"mean frequency {worst:.2g} and {best:.2g} times white noise's"
-    if _pattern(worst) == _pattern(best):
-        alike = f"its worst and its best directions are {_pattern(best)}"
+    large, small = (frequency_of_end(spectrum, largest=one) for one in (True, False))
+    if large is None or small is None:
+        return f"{name} {SAID[of]} directions of large eigenvalue most"
+    numbers = f"mean frequency {large:.2g} and {small:.2g} times white noise's"
+    if _pattern(large) == _pattern(small):
+        alike = f"its directions of largest and of smallest eigenvalue are {_pattern(small)}"
         return f"{name} prefers no scale: {alike} ({numbers})"
-    ends = f"{_pattern(worst)} {most} and {_pattern(best)} {least}"
-    return f"{name} {does} {ends} ({numbers})"
+    ends = f"{_pattern(large)} most and {_pattern(small)} least"
+    return f"{name} {SAID[of]} {ends} ({numbers})"
 
 
 def _pattern(frequency: float) -> str:
@@ -115,9 +117,10 @@ def sure(geometry: Geometry) -> str:
     stated = (
         "an error that is not yet known" if error is None else f"a whitened error of {error:.2g}"
     )
+    within = "".join(f" {line}" for line in subspace(geometry)[:1])
     return (
         f"{known(geometry.spectrum())} These are 95 % limits from {geometry.networks:,} untrained "
-        f"networks, {stated}."
+        f"networks, {stated}.{within}"
     )
 
 
@@ -125,12 +128,12 @@ def where_data_lies(alignment: Alignment) -> str:
     """Where the data lies, in one sentence."""
     if alignment.position is None:
         return f"{alignment.data} lies as well as any other data: all directions are alike."
-    side = "badly" if alignment.relative > 1 else "well"
+    side = "large" if alignment.relative > 1 else "small"
     return (
-        f"{alignment.data} lies where this network is predicted to model {side}: its alpha is "
-        f"{alignment.relative:.3g} ± {alignment.relative_error:.1g} times that of data without "
-        f"preference, {alignment.position:.1%} of the way from the best rotation of the data to "
-        "the worst."
+        f"{alignment.data} lies on {side} eigenvalues: its alpha is {alignment.relative:.3g} ± "
+        f"{alignment.relative_error:.1g} times that of data without preference, "
+        f"{alignment.position:.1%} of the way from the least over all rotations of the data to the "
+        "largest."
     )
 
 
@@ -148,6 +151,8 @@ def actions(subject: Subject) -> list[Action]:
         steps.append(Action(more, geometry_command(geometry, subject.main.directory)))
     if alignment is None:
         steps.append(Action("Name your data with --data to see where it lies."))
+    elif geometry.compressed:
+        pass  # a rotation needs the whole
     elif alignment.position is not None and alignment.relative > 1:
         steps.append(_rotate(subject, alignment))
     else:
@@ -167,9 +172,10 @@ def _rotate(subject: Subject, alignment: Alignment) -> Action:
 
 
 def held(*, several: bool) -> list[str]:
-    """How well such predictions have held where it was measured."""
+    """What eigenvalues have told about training where it was measured."""
     order = "The order between architectures is another matter: see below."
-    return [*measured_sentences(), order] if several else measured_sentences()
+    lines = [*eigenvalue_sentences(), *measured_sentences()]
+    return [*lines, order] if several else lines
 
 
 def differs(main: Geometry, level: Geometry) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ..alignment import Alignment
 from ..doctor import Diagnosis
 from ..geometry import Geometry
+from ..learning import Forecast
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Along:
+    """The forecast drift along a band."""
+
+    first: int
+    last: int
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
 class Subject:
     """One network at one probe.
 
@@ -54,6 +65,8 @@ class Subject:
         measured: MSW2 along its bands, from a sweep.
         diagnosis: what the doctor says; None where it was not examined.
         unexamined: why it was not.
+        forecast: what training is forecast to do; None where nothing was stored.
+        forecast_directory: where that is stored.
     """
 
     main: Named
@@ -62,6 +75,8 @@ class Subject:
     measured: tuple[Measured, ...] = ()
     diagnosis: Diagnosis | None = None
     unexamined: str = ""
+    forecast: Forecast | None = None
+    forecast_directory: str = ""
 
 
 def by_network(geometries: Sequence[Named]) -> list[Subject]:

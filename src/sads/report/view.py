@@ -7,13 +7,15 @@ from typing import Any
 from ..directions import Band, Spectrum
 from ..geometry import Geometry
 from ..presentation.alignment import notes
+from ..presentation.doctor import folded_findings, usual_line
 from ..presentation.geometry import networks_behind, taken_as, whitened_error
 from ..presentation.numbers import sizes, with_error
 from ..presentation.ranking import validity_sentences
 from .commands import geometry_command
+from .forecasts import forecast_view
 from .measured import Sheet, SweepReading
-from .sentences import NOT_ASKED, Answer, differs, held
-from .subjects import Named, Subject
+from .sentences import Answer, differs, held
+from .subjects import Subject
 
 MOST_BANDS = 400  # rows of a table of bands
 MOST_LINES = 20  # of what a sweep says
@@ -41,13 +43,19 @@ def view(
         "several": several,
         "held": held(several=several),
         "validity": validity_sentences() if several else [],
+        "forecasts": [
+            forecast_view(s.main.label, s.forecast_directory, s.forecast)
+            for s in subjects
+            if s.forecast is not None
+        ],
+        "piloted": any(s.forecast is not None and s.forecast.method == "pilot" for s in subjects),
         "subjects": [_subject(*both) for both in zip(subjects, answers, strict=True)],
         "levels": [
             _levels(place, subject, tell)
             for place, subject in enumerate(subjects)
             if subject.levels
         ],
-        "level_command": _level_command(first.main),
+        "examined": any(one.diagnosis or one.unexamined for one in subjects),
         "sweep": reading,
         "sweep_lines": [] if reading is None else reading.lines[:MOST_LINES],
         "unmatched": not any(subject.measured for subject in subjects),
@@ -58,6 +66,7 @@ def view(
 
 def _subject(subject: Subject, answer: Answer) -> dict[str, Any]:
     main, diagnosis = subject.main, subject.diagnosis
+    told, folded = ([], []) if diagnosis is None else folded_findings(diagnosis)
     return {
         "name": main.label,
         "directory": main.directory,
@@ -67,7 +76,9 @@ def _subject(subject: Subject, answer: Answer) -> dict[str, Any]:
         "bands": _bands(subject),
         "hidden_bands": max(0, len(main.geometry.spectrum().bands) - MOST_BANDS),
         "diagnosis": diagnosis,
-        "unexamined": subject.unexamined or NOT_ASKED,
+        "findings": told,
+        "usual": usual_line(folded) if folded else "",
+        "unexamined": subject.unexamined,
         "facts": _facts(main.geometry),
         "commands": [geometry_command(n.geometry, n.directory) for n in (main, *subject.levels)],
     }
@@ -129,13 +140,16 @@ def _facts(geometry: Geometry) -> list[tuple[str, str]]:
         ("whitened error", whitened_error(geometry)),
         ("finished", "yes" if geometry.state.finished else "no: the run is not finished"),
         ("seed", str(plan.seed)),
-        ("last layer", plan.readout.kind + (f" ({plan.note})" if plan.note else "")),
+        ("last layer", plan.readout.last_layer + (f" ({plan.note})" if plan.note else "")),
         ("features in", "float64" if plan.precision is None else plan.precision.features),
         ("symmetries", ", ".join(geometry.symmetries) or "none"),
         ("fingerprint", plan.fingerprint[:16]),
         ("versions", ", ".join(f"{k} {v}" for k, v in plan.versions.items())),
         ("seconds", f"{geometry.state.seconds:.1f}"),
     ]
+    if plan.subspace is not None:
+        share, error = geometry.inside
+        facts.append(("subspace", f"{plan.subspace}, {share:.2%} ± {error:.1%} of tr G inside"))
     if plan.redrawn:
         facts.append(("redrawn, since the output is zero", ", ".join(plan.redrawn)))
     return facts
@@ -157,9 +171,3 @@ def _levels(place: int, subject: Subject, tell: Callable[[str], None]) -> dict[s
             }
         )
     return {"id": f"levels-{place}", "name": subject.main.label, "rows": rows}
-
-
-def _level_command(named: Named) -> str:
-    steps = named.geometry.plan.steps
-    command = geometry_command(named.geometry, f"{named.directory}-low-noise")
-    return command.replace(" --out ", f" --timesteps 0:{steps // 4} --out ", 1)

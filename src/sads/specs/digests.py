@@ -47,9 +47,19 @@ def geometry_digest(directory: str | Path) -> str:
     return path_digest(Path(directory))
 
 
+def beside_digest(path: Path) -> str:
+    """A digest of a file and of the TOML beside it that states inputs, where there is one."""
+    stated = path.with_suffix(".toml")
+    own = path_digest(path)
+    # Read as text: what is no TOML is refused where it is used.
+    if not stated.is_file() or "[inputs" not in stated.read_text(errors="replace"):
+        return own
+    return _named(f"{own}|{stated.name} {path_digest(stated)}")
+
+
 def python_digest(path: Path) -> str:
     """A digest of a factory's file and of the neighbours that it imports."""
-    own = path_digest(path)
+    own = beside_digest(path)
     beside = neighbours_of(path)
     if not beside:
         return own

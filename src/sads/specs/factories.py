@@ -4,7 +4,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,15 @@ from torch import nn
 from ..errors import InputError, SadsError, brief
 from ..neighbours import Housed, Neighbourhood
 from ..networks import PRESETS, ScoreFamily, preset_family
-from ..networks.adapters import PREDICTIONS
+from ..networks.adapters import Calling
 from ..networks.adapters.diffusers import diffusers_family
+from ..networks.family import UNTOLD
 from ..networks.isolation import global_state_kept, time_limit
-from ..path import Schedule
+from ..path import DiffusionPath
+from .calling import conditions_in, stated_in, toml_beside
 from .grammar import convert
 from .networks import NetworkSpec
+from .paths import OPTIONS, Told, told_by
 from .plug_ins import NETWORKS, plug_in
 
 IMPORT_SECONDS = 60.0
@@ -31,28 +35,44 @@ Result = TypeVar("Result")
 
 
 def make_family(
-    spec: NetworkSpec, shape: tuple[int, ...] | None, schedule: Schedule | None
+    spec: NetworkSpec, shape: tuple[int, ...] | None, schedule: DiffusionPath | None
 ) -> ScoreFamily:
     """The family of a specification; see `NetworkSpec.family`."""
+    make = None if spec.place or spec.name in PRESETS else plug_in(NETWORKS, spec.name)
+    # What a plug-in calls by one of these names is its own.
+    own = () if make is None else inspect.signature(make).parameters
+    said = {k: v for k, v in spec.fields.items() if k in OPTIONS and k not in own}
+    fields = {k: v for k, v in spec.fields.items() if k not in said}
+    told = told_by(said)
+    if schedule is not None and told.path not in (None, schedule):
+        raise InputError(
+            f"{str(spec)!r} names the path {told.path}, but {schedule} is asked for: leave one out"
+        )
+    path = schedule or told.path
     if spec.place:
-        return _foreign(spec, shape, schedule)
-    if "shape" in spec.fields:
+        family = _foreign(spec, fields, shape, path, told)
+    elif "shape" in fields:
         raise InputError(f"{str(spec)!r}: pass shape='1x16x16', it is not a field")
-    if spec.name in PRESETS:
-        fields = _converted(spec, PRESETS[spec.name].network)
-        return preset_family(spec.name, shape=shape, schedule=schedule, **fields)
-    make = plug_in(NETWORKS, spec.name)
-    if make is None:
+    elif spec.name in PRESETS:
+        converted = _converted(fields, PRESETS[spec.name].network)
+        family = preset_family(spec.name, shape=shape, schedule=path, **converted)
+        options = [o for o in spec.options if o.partition("=")[0].strip() in said]
+        family = replace(family, name=",".join([family.name, *options]))
+    elif make is None:
         return preset_family(spec.name)  # which says what is known
-    return _plugged_in(spec, make, shape, schedule)
+    else:
+        family = _plugged_in(spec, fields, make, shape, path)
+    if told == Told():
+        return family
+    return replace(family, prediction=told.prediction, time=told.time, reverse=told.reverse)
 
 
-def _converted(spec: NetworkSpec, make: Callable[..., Any]) -> dict[str, Any]:
+def _converted(fields: Mapping[str, str], make: Callable[..., Any]) -> dict[str, Any]:
     """The fields of a network as the types that its signature declares; others as they are."""
     types = {n: p.annotation for n, p in inspect.signature(make, eval_str=True).parameters.items()}
     values = {
         key: convert(key, value, types[key]) if key in types else value
-        for key, value in spec.fields.items()
+        for key, value in fields.items()
     }
     for key, value in values.items():
         largest = max(value, default=0) if isinstance(value, tuple) else value
@@ -63,60 +83,73 @@ def _converted(spec: NetworkSpec, make: Callable[..., Any]) -> dict[str, Any]:
 
 def _plugged_in(
     spec: NetworkSpec,
+    fields: Mapping[str, str],
     make: Callable[..., Any],
     shape: tuple[int, ...] | None,
-    schedule: Schedule | None,
+    path: DiffusionPath | None,
 ) -> ScoreFamily:
     """The family of another package's preset; the default of its `shape` is its own."""
     parameters = inspect.signature(make).parameters
-    for field in spec.fields:
+    for field in fields:
         if field not in parameters:
             known = ", ".join(name for name in parameters if name != "shape") or "none"
             raise InputError(f"{spec.name} has no field {field!r}: its fields are {known}")
     size = parameters["shape"].default if shape is None else shape
     if size is inspect.Parameter.empty:
-        raise InputError(
-            f"{spec.name} does not say its shape: pass one, for example shape='1x16x16'"
-        )
-    factory = partial(make, size, **_converted(spec, make))
-    return ScoreFamily(factory, size, schedule or Schedule(), str(spec))
+        raise _shapeless(spec)
+    factory = partial(make, size, **_converted(fields, make))
+    return ScoreFamily(factory, size, path or UNTOLD, str(spec))
 
 
 def _foreign(
-    spec: NetworkSpec, shape: tuple[int, ...] | None, schedule: Schedule | None
+    spec: NetworkSpec,
+    fields: Mapping[str, str],
+    shape: tuple[int, ...] | None,
+    path: DiffusionPath | None,
+    told: Told,
 ) -> ScoreFamily:
-    fields = dict(spec.fields)
-    prediction = fields.pop("prediction", None)
     if fields:
         raise InputError(
-            f"{str(spec)!r}: a factory takes no fields but prediction; set {', '.join(fields)} in "
-            "the factory itself"
+            f"{str(spec)!r}: a factory takes no fields but {', '.join(OPTIONS)}; set "
+            f"{', '.join(fields)} in the factory itself"
         )
-    if prediction is not None and prediction not in PREDICTIONS:
-        known = ", ".join(PREDICTIONS)
-        raise InputError(f"unknown prediction {prediction!r}: expected one of {known}")
     if spec.of_diffusers:
-        return diffusers_family(
+        family = diffusers_family(
             Path(spec.factory),
             shape=shape,
-            schedule=schedule,
-            prediction=prediction,
+            schedule=path,
+            prediction=told.prediction,
             name=str(spec),
         )
-    factory = find_factory(spec.place, spec.factory)
+        return replace(family, calling=_with_toml(None, Path(spec.factory)))
+    factory, calling = find_factory(spec.place, spec.factory)
     if shape is None:
-        raise InputError(
-            f"{spec.name} does not say its shape: pass one, for example shape='1x16x16'"
-        )
-    return ScoreFamily(factory, shape, schedule or Schedule(), str(spec), prediction=prediction)
+        raise _shapeless(spec)
+    return ScoreFamily(
+        factory,
+        shape,
+        path or UNTOLD,
+        str(spec),
+        prediction=told.prediction,
+        calling=_with_toml(calling, Path(spec.place)),
+    )
 
 
 def _shapeless(spec: NetworkSpec) -> InputError:
     return InputError(f"{spec.name} does not say its shape: pass one, for example shape='1x16x16'")
 
 
-def find_factory(where: str, attribute: str) -> Callable[[], Any]:
-    """The callable `attribute` of a Python file or module."""
+def _with_toml(calling: Calling | None, path: Path) -> Calling | None:
+    """What is stated in a file, with what TOML beside it states."""
+    if path.suffix not in (".py", ".json") or (beside := toml_beside(path)) is None:
+        return calling
+    stated = calling or Calling()
+    source = " and ".join(name for name in (stated.source, beside.name) if name)
+    return replace(stated, conditions=conditions_in(beside), source=source)
+
+
+def find_factory(where: str, attribute: str) -> tuple[Callable[[], Any], Calling]:
+    """The callable `attribute` of a Python file or module, and what is stated of its networks."""
     house = Neighbourhood(Path(where).parent) if where.endswith(".py") else None
     module = _load_module(where) if house is None else _load_file(Path(where), house)
     name = f"{where}:{attribute}"
@@ -144,7 +177,7 @@ def find_factory(where: str, attribute: str) -> Callable[[], Any]:
             f"{name} needs arguments ({', '.join(needed)}): write a function without arguments "
             "that calls it, and name that"
         )
-    return factory if house is None else Housed(factory, house)
+    return factory if house is None else Housed(factory, house), stated_in(module, attribute)
 
 
 def _required(factory: Callable[..., Any]) -> list[str]:

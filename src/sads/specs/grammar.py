@@ -22,8 +22,11 @@ def parse_shape(text: str) -> tuple[int, ...]:
     parts = text.lower().split("x")
     whole = all(part.isascii() and part.isdigit() and len(part) < 100 for part in parts)
     shape = tuple(map(int, parts)) if whole else ()
-    if not 1 <= len(shape) <= 3 or min(shape) < 1:
-        raise InputError(f"a shape looks like 1x16x16 (CxHxW), 1x64 (CxL) or 5, got {text!r}")
+    if not 1 <= len(shape) <= 4 or min(shape) < 1:
+        raise InputError(
+            "a shape looks like 1x16x16 (CxHxW), 1x64 (CxL), 5 or 4x8x32x32 (CxTxHxW), got "
+            f"{text!r}"
+        )
     if math.prod(shape) > LARGEST_SAMPLE:
         raise InputError(
             f"samples of shape {text} do not fit in memory: a sample has at most "
@@ -84,3 +87,12 @@ def parse_timesteps(text: str) -> tuple[int, int]:
     if not colon or not (_WHOLE.fullmatch(first) and _WHOLE.fullmatch(end)) or "-" in text:
         raise InputError(f"timesteps are a range like 0:100, got {text!r}")
     return int(first), int(end)
+
+
+def parse_numbers(name: str, text: str) -> tuple[float, ...]:
+    """`0.1,1,10` to numbers.
+
+    >>> parse_numbers("sigmas", "0.5,2")
+    (0.5, 2.0)
+    """
+    return tuple(convert(name, part, float) for part in text.split(","))

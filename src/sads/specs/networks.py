@@ -7,7 +7,8 @@
 | `package.module:factory`      | what a function of a module makes                           |
 | `diffusers:FILE.json`         | a network of the diffusers library, from its configuration  |
 
-The last three take one field, `prediction=eps|v|x0`. Other packages add presets, see `plug_ins`.
+All take the options of `paths`: what is predicted, on which path from data to noise, and at which
+times. Other packages add presets, see `plug_ins`.
 """
 
 from functools import cached_property
@@ -15,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import plug_ins
-from .digests import module_digest, path_digest, python_digest
+from .digests import beside_digest, module_digest, python_digest
 from .grammar import fields_of
 from .spec import Rename, Spec
 
 if TYPE_CHECKING:
     from ..networks import ScoreFamily
-    from ..path import Schedule
+    from ..path import DiffusionPath
 
 
 class NetworkSpec(Spec, frozen=True):
@@ -68,7 +69,7 @@ class NetworkSpec(Spec, frozen=True):
     def written(self, rename: Rename, root: Path) -> str:
         name = self.name
         if self.of_diffusers:
-            name = f"diffusers:{rename(self.factory, path_digest)}"
+            name = f"diffusers:{rename(self.factory, beside_digest)}"
         elif self.place.endswith(".py"):
             name = f"{rename(self.place, python_digest)}:{self.factory}"
         return ",".join([name, *self.options])
@@ -85,12 +86,13 @@ class NetworkSpec(Spec, frozen=True):
         return ",".join([name, *self.options])
 
     def family(
-        self, shape: tuple[int, ...] | None = None, *, schedule: "Schedule | None" = None
+        self, shape: tuple[int, ...] | None = None, *, schedule: "DiffusionPath | None" = None
     ) -> "ScoreFamily":
-        """The family of networks, on a shape and under a schedule of its own unless given.
+        """The family of networks, on a shape and a path of its own unless given.
 
         Raises:
-            SadsError: for a network that is not known or cannot be made.
+            SadsError: for a network that is not known or cannot be made, or that names another
+                path than the given one.
 
         >>> NetworkSpec.parse("iddpm-16,resampling=area").family().shape
         (1, 16, 16)

@@ -7,12 +7,13 @@
 | `point:FILE`   | one point, the array in a NumPy file                 |
 | `forward:DATA` | the forward process of data                          |
 
-Other packages add kinds of probes, see `plug_ins`.
+The classes of `sads.probes` say how they are spelled; here is only what a text is made of. Other
+packages add kinds of probes, see `plug_ins`.
 """
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from . import plug_ins
@@ -22,16 +23,14 @@ from .grammar import convert
 from .spec import Rename, Spec
 
 if TYPE_CHECKING:
-    from ..geometry import Probe
-
-KNOWN = "zero, gaussian:STD, point:FILE.npy or forward:DATA"
+    from ..probes import Probe
 
 
 class ProbeSpec(Spec, frozen=True):
     """A probe of the grammar.
 
     Attributes:
-        kind: `zero`, `gaussian`, `point`, `forward` or that of a plug-in.
+        kind: of a class of `sads.probes`, or of a plug-in.
         where: what stands behind the colon; None without one.
     """
 
@@ -44,17 +43,26 @@ class ProbeSpec(Spec, frozen=True):
         return cls(kind=kind, where=where if colon else None)
 
     @property
-    def data(self) -> DataSpec | None:
-        """The data whose forward process is the probe; None for other probes."""
-        return DataSpec.parse(self.where) if self.kind == "forward" and self.where else None
+    def takes(self) -> str | None:
+        """What a probe of this kind is made from; None for a plug-in's."""
+        from ..probes import PROBES  # torch and NumPy take their time to load
+
+        return PROBES[self.kind].takes if self.kind in PROBES else None
+
+    @property
+    def placeholder(self) -> str | None:
+        """How it is spelled if a file or data makes it, which results know by its digest alone."""
+        from ..probes import PROBES
+
+        return PROBES[self.kind].spelling if self.takes in ("a point", "data") else None
 
     def written(self, rename: Rename, root: Path) -> str:
         if self.where is None:
             return self.kind
         where = self.where
-        if self.data is not None:
-            where = self.data.written(rename, root)
-        elif self.kind == "point" and where:
+        if where and self.takes == "data":
+            where = DataSpec.parse(where).written(rename, root)
+        elif where and self.takes == "a point":
             where = rename(where, path_digest)
         return f"{self.kind}:{where}"
 
@@ -67,24 +75,32 @@ class ProbeSpec(Spec, frozen=True):
         >>> ProbeSpec.parse("gaussian:0.5").probe((1, 16, 16))
         Gaussian(std=0.5)
         """
-        from ..data import read_npy  # torch and NumPy take their time to load
-        from ..geometry import Forward, Gaussian, Point, Zero
+        from ..probes import PROBES  # torch and NumPy take their time to load
 
-        if self.kind == "zero" and not self.where:
-            return Zero()
-        if self.kind == "gaussian":
-            return Gaussian(convert("the probe's standard deviation", self.where or "1", float))
-        if self.kind == "point" and self.where:
-            point = read_npy(self.where)
-            if point.size != math.prod(shape):
-                raise InputError(
-                    f"the point in {self.where} has shape {point.shape}, expected {shape}"
-                )
-            return Point(point.reshape(shape))
-        if self.data is not None:
-            return Forward(self.data.dataset(shape).samples)
+        known = PROBES.get(self.kind)
+        if known is not None and (arguments := self._arguments(shape)) is not None:
+            return known(*arguments)
         make = plug_ins.plug_in(plug_ins.PROBES, self.kind)
-        if make is None:
-            known = KNOWN + plug_ins.others(plug_ins.PROBES)
-            raise InputError(f"unknown probe {str(self)!r}: expected {known}")
+        if known is not None or make is None:
+            spellings = ", ".join(probe.spelling for probe in PROBES.values())
+            known_kinds = spellings + plug_ins.others(plug_ins.PROBES)
+            raise InputError(f"unknown probe {str(self)!r}: expected one of {known_kinds}")
         return make(self.where or "", shape)
+
+    def _arguments(self, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+        """What the class of the probe is called with; None where the text does not tell it."""
+        from ..data import read_npy
+
+        if self.takes == "nothing":
+            return None if self.where else ()
+        if self.takes == "a number":
+            named = f"the number of the {self.kind} probe"
+            return (convert(named, self.where, float),) if self.where else ()
+        if not self.where:
+            return None
+        if self.takes == "data":
+            return (DataSpec.parse(self.where).dataset(shape).samples,)
+        point = read_npy(self.where)
+        if point.size != math.prod(shape):
+            raise InputError(f"the point in {self.where} has shape {point.shape}, expected {shape}")
+        return (point.reshape(shape),)

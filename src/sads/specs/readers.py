@@ -26,6 +26,7 @@ from ..data import (
     read_npz,
 )
 from ..errors import InputError
+from ..signatures import same_arguments
 from . import plug_ins
 from .data import DataSpec
 from .grammar import convert
@@ -114,19 +115,11 @@ def _folder(
     return read_folder(where, Treatment(size, grey, crop, skip_corrupt), selection)
 
 
-def _hugging_face(
-    where: str,
-    selection: Selection,
-    shape: Shape,
-    *,
-    size: int | None = None,
-    grey: bool = False,
-    crop: bool = False,
-    skip_corrupt: bool = False,
-) -> np.ndarray:
+@same_arguments(_folder)
+def _hugging_face(where: str, selection: Selection, shape: Shape, **treatment: Any) -> np.ndarray:
     name, part = DataSpec(kind="hf", where=where).file()
-    treatment = Treatment(size, grey, crop, skip_corrupt)
-    return read_hugging_face(name, part.removeprefix(":") or "train", treatment, selection)
+    part = part.removeprefix(":") or "train"
+    return read_hugging_face(name, part, Treatment(**treatment), selection)
 
 
 _READERS: dict[str, Reader] = {
@@ -143,10 +136,10 @@ def _shaped(samples: np.ndarray, shape: Shape, name: str) -> np.ndarray:
     """Accept (N, *shape), and (N, H, W) for one channel, also where no shape is asked for."""
     own = samples.shape[1:]
     if shape is None:
-        if not 1 <= len(own) <= 3:
+        if not 1 <= len(own) <= 4:
             raise InputError(
                 f"{name} has an array of {samples.ndim} axes: expected samples along the first "
-                "axis and 1 to 3 more (CxHxW)"
+                "axis and 1 to 4 more (CxHxW, CxTxHxW)"
             )
         return samples[:, None] if len(own) == 2 else samples
     if own == shape:

@@ -24,7 +24,8 @@ def rotation_for(
     Args:
         family: the network.
         data: what it learns, before the rotation.
-        source: `identity`, `random`, `min`, `max`, a directory with a rotation, or a rotation.
+        source: `identity`, `random`, `min`, `max`, `whiten`, a directory with a rotation, or a
+            rotation.
         geometry: of the network; `min` and `max` need it.
         rank: leading data directions that move.
         seed: of a random rotation.
@@ -36,7 +37,7 @@ def rotation_for(
         if known is not None or rank is not None:
             raise InputError("a geometry and a rank belong to a rotation: choose min or max")
         return None
-    if isinstance(source, str) and source in ("min", "max", "random"):
+    if isinstance(source, str) and source in ("min", "max", "random", "whiten"):
         return make_rotation(
             source, shape=family.shape, geometry=known, data=data, rank=rank, seed=seed
         )

@@ -1,11 +1,13 @@
 """What callers may give: a string of the grammar, or the value that it stands for."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from ..data import Dataset
 from ..data.selection import Selection
@@ -13,16 +15,23 @@ from ..diffusion import Predictor, Trained, read_trained, read_training
 from ..directions.sets import DirectionSet
 from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
+from ..geometry.fitting import Request
 from ..networks import ScoreFamily
+from ..networks.family import UNTOLD
+from ..networks.fresh import Fresh, fresh_networks
 from ..networks.stored_weights import load_weights
-from ..path import Schedule
+from ..path import DiffusionPath
 from .data import DataSpec
 from .directions import DirectionsSpec
 from .grammar import parse_shape
 from .networks import NetworkSpec
+from .paths import path_named
 from .probes import ProbeSpec
+from .subspaces import SubspaceSpec
 
-Network = str | NetworkSpec | ScoreFamily | Callable[[], Any]
+logger: logging.Logger = logging.getLogger(__name__)
+
+Network = str | NetworkSpec | ScoreFamily | nn.Module | Callable[[], Any]
 Shape = str | tuple[int, ...]
 Data = str | DataSpec | Dataset | np.ndarray
 
@@ -32,9 +41,9 @@ def as_shape(source: Shape | None) -> tuple[int, ...] | None:
     return parse_shape(source) if isinstance(source, str) else source
 
 
-def as_schedule(source: str | Schedule) -> Schedule:
-    """A schedule, or the one of a thousand steps that a name stands for."""
-    return Schedule(source) if isinstance(source, str) else source
+def as_path(source: str | DiffusionPath) -> DiffusionPath:
+    """A path from data to noise, or the one of a thousand levels that a name stands for."""
+    return path_named(source) if isinstance(source, str) else source
 
 
 def as_family(
@@ -42,18 +51,18 @@ def as_family(
     *,
     shape: Shape | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
 ) -> ScoreFamily:
     """A family, the one that a string names, or the one of a callable that makes modules.
 
     Args:
-        source: the network.
+        source: the network; of a module that is built already, fresh ones are made like it.
         shape: shape of one sample; a family has its own, and another one is refused.
         prediction: what the modules predict; a family has its own likewise.
-        schedule: the noise schedule; that of the family, or the linear one, unless given.
+        schedule: the path from data to noise; that of the family or its string unless given.
     """
     size = as_shape(shape)
-    path = None if schedule is None else as_schedule(schedule)
+    path = None if schedule is None else as_path(schedule)
     if isinstance(source, ScoreFamily):
         _refuse_other(source, size, prediction)
         return source if path in (None, source.schedule) else replace(source, schedule=path)
@@ -64,7 +73,37 @@ def as_family(
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
     name = getattr(source, "__name__", type(source).__name__)
-    return ScoreFamily(source, size, path or Schedule(), name, prediction=prediction)
+    if isinstance(source, nn.Module):
+        source = as_fresh(source).factory
+    return ScoreFamily(source, size, path or UNTOLD, name, prediction=prediction)
+
+
+def as_family_and_origin(
+    source: Network,
+    *,
+    shape: Shape | None = None,
+    prediction: str | None = None,
+    schedule: str | DiffusionPath | None = None,
+) -> tuple[ScoreFamily, str | None]:
+    """A family, and where its networks come from if one was built already; see `Fresh.origin`."""
+    if not isinstance(source, nn.Module):
+        return as_family(source, shape=shape, prediction=prediction, schedule=schedule), None
+    fresh = fresh_networks(source)
+    made = as_family(fresh.factory, shape=shape, prediction=prediction, schedule=schedule)
+    return replace(made, name=type(source).__name__), fresh.origin
+
+
+def as_fresh(module: nn.Module) -> Fresh:
+    """How to make networks like one that is built already; what is only measured is logged."""
+    fresh = fresh_networks(module)
+    if fresh.origin == "measured":
+        logger.warning(
+            "%s does not say how to make another one: fresh networks get parameters that are "
+            "redrawn from the distributions of its own. Give a function that makes networks to "
+            "have them as they start.",
+            type(module).__name__,
+        )
+    return fresh
 
 
 def _refuse_other(
@@ -153,6 +192,11 @@ def as_probe(source: str | Probe, *, shape: tuple[int, ...]) -> Probe:
     return ProbeSpec.parse(source).probe(shape) if isinstance(source, str) else source
 
 
+def as_subspace(source: str | None) -> Request:
+    """The subspace that a string names; None for one where the whole does not fit."""
+    return None if source is None else SubspaceSpec.parse(source).subspace()
+
+
 def as_directions(
     source: str | DirectionSet | None, *, shape: tuple[int, ...]
 ) -> DirectionSet | None:
@@ -170,9 +214,10 @@ def as_trained(source: str | Path | Trained, *, network: Network | None = None) 
     if isinstance(source, Trained):
         return source
     directory = Path(source)
-    header, _ = read_training(directory)
+    stored = read_training(directory)
+    header = stored[0]
     family = as_family(network or header.network, shape=header.shape)
-    return read_trained(directory, replace(family, schedule=header.path))
+    return read_trained(directory, replace(family, schedule=header.path), stored)
 
 
 def as_predictor(
@@ -181,7 +226,7 @@ def as_predictor(
     weights: str | Path | None = None,
     shape: Shape | None = None,
     prediction: str | None = None,
-    schedule: str | Schedule | None = None,
+    schedule: str | DiffusionPath | None = None,
     like: ScoreFamily | None = None,
 ) -> tuple[ScoreFamily, Predictor]:
     """A trained network as a function of noisy data, and the family that it is of.

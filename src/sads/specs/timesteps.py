@@ -6,11 +6,11 @@
 | `logit-normal:M,S`  | log(u / (1 - u)) is normal with mean M and standard deviation S |
 | `npy:FILE`          | an array with one entry for each timestep                       |
 
-| weights of the loss | of |f - eps|^2 at t, with the signal-to-noise ratio q = abar / (1 - abar) |
+| weights of the loss | of |f - target|^2 at t, with the signal-to-noise ratio q = a^2 / b^2       |
 |---------------------|---------------------------------------------------------------------------|
 | `uniform`           | 1                                                                         |
-| `x0`                | 1 / q: the loss of a prediction of the clean sample                       |
-| `v`                 | (1 + q) / q: the loss of a prediction of v                                |
+| `x0`                | 1 / q: makes the loss of noise that of a prediction of the clean sample   |
+| `v`                 | (1 + q) / q: makes the loss of noise that of a prediction of v            |
 | `min-snr:G`         | min(q, G) / q                                                             |
 | `npy:FILE`          | an array with one entry for each timestep                                 |
 """
@@ -23,13 +23,15 @@ from .grammar import convert
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..path import Schedule
+    from ..path import DiffusionPath
 
 LAWS = "uniform, logit-normal:MEAN,STD or npy:FILE"
 WEIGHTS = "uniform, x0, v, min-snr:GAMMA or npy:FILE"
 
 
-def as_timestep_law(source: "str | np.ndarray | None", schedule: "Schedule") -> "np.ndarray | None":
+def as_timestep_law(
+    source: "str | np.ndarray | None", schedule: "DiffusionPath"
+) -> "np.ndarray | None":
     """The probability of each timestep; None for all alike.
 
     >>> from sads.path import Schedule
@@ -59,7 +61,9 @@ def as_timestep_law(source: "str | np.ndarray | None", schedule: "Schedule") -> 
     return density / density.sum()
 
 
-def as_loss_weights(source: "str | np.ndarray | None", schedule: "Schedule") -> "np.ndarray | None":
+def as_loss_weights(
+    source: "str | np.ndarray | None", schedule: "DiffusionPath"
+) -> "np.ndarray | None":
     """The weight of each timestep in the loss; None for one.
 
     >>> from sads.path import Schedule
@@ -72,7 +76,7 @@ def as_loss_weights(source: "str | np.ndarray | None", schedule: "Schedule") -> 
     if not isinstance(source, str):
         return source
     kind, _, rest = source.partition(":")
-    ratio = schedule.abar / (1 - schedule.abar)
+    ratio = schedule.signal_power / schedule.noise_power
     if source == "uniform":
         return None
     if kind == "npy" and rest:

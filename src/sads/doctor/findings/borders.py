@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...directions.symmetry import VETO_LEVEL, reflections, symmetry_p_value
+from ...directions.reflections import reflections
+from ...directions.symmetry import VETO_LEVEL, symmetry_p_value
 from ...networks import ScoreNetwork
 from ..finding import Finding
 from ..patient import Examined, Patient, relative
@@ -40,6 +41,7 @@ def padding_only(patient: Patient) -> Iterator[Finding]:
             "the directions of the geometry at x = 0 come from zero padding at the borders, not "
             "from the architecture's filters",
             on_padding(patient.module),
+            usual=True,
         )
 
 
@@ -88,7 +90,7 @@ def asymmetric(patient: Examined) -> Iterator[Finding]:
     """Flipping the image changes the geometry."""
     zero, worst, level = patient.zero, 0.0, 1.0
     for reflection in reflections(zero.structure, "flip"):
-        flipped = zero.factor[np.ix_(reflection, reflection)]
+        flipped = reflection.turned(zero.factor)
         size = float(np.linalg.norm(zero.factor - flipped) / np.linalg.norm(zero.factor))
         p_value = 0.0 if zero.exact else symmetry_p_value(zero.each_fold, reflection)
         if p_value < VETO_LEVEL and size > worst:

@@ -57,6 +57,7 @@ def probe_sensitive(patient: Examined) -> Iterator[Finding]:
             f"(p = {comparison.shape_p_value:.2g})",
             "which directions are preferred depends on where the network is looked at",
             "decide with the probe forward:DATA, which looks where training does",
+            usual=True,
         )
 
 
@@ -66,7 +67,7 @@ def null_space(patient: Examined) -> Iterator[Finding]:
     null = sum(band.width for band in zero.spectrum().bands if band.null)
     if not null:
         return
-    size = zero.structure.size
+    size = zero.structure.directions
     evidence = f"{null} of {size} directions have eigenvalue zero at x = 0"
     output = patient.run(patient.moved, patient.x, patient.middle)
     share = null_share(zero, output.double().numpy())
@@ -92,13 +93,12 @@ def null_space(patient: Examined) -> Iterator[Finding]:
 def null_share(zero: Geometry, output: Float[np.ndarray, "N ..."]) -> float:
     """The part of the energy of outputs that lies in the null space of a geometry."""
     spectrum, structure = zero.spectrum(), zero.structure
-    null = np.zeros(structure.size, dtype=bool)
+    null = np.zeros(structure.directions, dtype=bool)
     for band in spectrum.bands:
         null[band.first : band.last + 1] = band.null
     vectors = spectrum.factor_vectors[:, null[:: structure.copies]]
-    rows = output.reshape(len(output), -1)[:, structure.entries]
-    inside = np.einsum("nam,ak->nkm", rows, vectors)
-    return float(np.square(inside).sum() / np.square(rows).sum())
+    inside = structure.parts(output.reshape(len(output), -1)) @ vectors
+    return float(np.square(inside).sum() / np.square(output).sum())
 
 
 def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
@@ -115,11 +115,12 @@ def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
             "smooth images lie where the eigenvalues are largest, and there the paper finds the "
             "largest errors",
             "sads align DIR --data DATA says how your data lies; sads rotate moves it away",
+            usual=True,
         )
 
 
 def low_frequency_share(geometry: Geometry, seed: int = 0) -> float:
-    """The part of tr G on the lowest tenth of the frequencies."""
+    """The part of tr G on the lowest tenth of the frequencies; of a subspace at least that."""
     values, vectors = np.linalg.eigh(geometry.factor)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     generator = stream(seed, "share of the low frequencies")
@@ -129,7 +130,8 @@ def low_frequency_share(geometry: Geometry, seed: int = 0) -> float:
     energy = np.square(spectra).mean(axis=(0, 1))
     lowest = _frequencies(geometry.shape[1:]).argsort(axis=None, kind="stable")
     count = max(1, round(LOWEST * energy.size))
-    return float(energy.flatten()[lowest[:count]].sum() / energy.sum())
+    share = float(energy.flatten()[lowest[:count]].sum() / energy.sum())
+    return share * geometry.inside[0]
 
 
 def _frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:

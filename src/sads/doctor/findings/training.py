@@ -55,6 +55,6 @@ def on_zero_output(module: nn.Module) -> str:
     """What to do about an output that starts at zero."""
     otherwise = "zero_init=false" if "zero_init" in fields_of(module) else "another initialisation"
     return (
-        "nothing to mend for training; a geometry needs zero_output='last' "
-        f"(--zero-output last), or {otherwise}"
+        "nothing to mend for training; a geometry needs its zero layer redrawn "
+        f"(zero_output='last'), or {otherwise}"
     )

@@ -1,6 +1,17 @@
 """Other people's modules as noise-predicting score networks."""
 
 from .assumptions import Assumptions, assumptions_of
-from .calls import PREDICTIONS, Adapted, adapt, module_inside
+from .calling import Calling
+from .calls import PREDICTIONS, Adapted, adapt, module_inside, own_output, own_prediction
 
-__all__ = ["PREDICTIONS", "Adapted", "Assumptions", "adapt", "assumptions_of", "module_inside"]
+__all__ = [
+    "PREDICTIONS",
+    "Adapted",
+    "Assumptions",
+    "Calling",
+    "adapt",
+    "assumptions_of",
+    "module_inside",
+    "own_output",
+    "own_prediction",
+]

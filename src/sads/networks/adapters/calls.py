@@ -1,32 +1,33 @@
-"""One calling convention for all modules: `forward(x, t)` predicts the noise in x at timestep t.
+"""One calling convention for all modules: `forward(x, t)` predicts the noise in x at level t.
 
-With x_t = sqrt(abar) x_0 + sqrt(1 - abar) eps, every prediction is an affine map of the noise,
+With x = a x_0 + b eps, every prediction is an affine map of the noise (`sads.path.predictions`),
 
-    eps = c_t x_t + s_t output(x_t, t),
+    eps = c_t x + s_t output(x, time_t),
 
-| prediction | output                            | c_t              | s_t                        |
-|------------|-----------------------------------|------------------|----------------------------|
-| `eps`      | eps                               | 0                | 1                          |
-| `v`        | sqrt(abar) eps - sqrt(1-abar) x_0 | sqrt(1-abar)     | sqrt(abar)                 |
-| `x0`       | x_0                               | 1 / sqrt(1-abar) | -sqrt(abar) / sqrt(1-abar) |
-
-A module that takes `sigma` instead of a timestep (EDM) sees the variance-exploding process: the
-input x_t / sqrt(abar) at sigma = sqrt((1 - abar) / abar); it returns x_0 unless told otherwise.
+and the module is given the time that it expects (`sads.path.times`): the number of the level, a
+number in [0, 1] or [0, 1000], or the noise level itself. A module that takes `sigma` (EDM) sees the
+variance-exploding process, the input x / a at sigma = b / a; it returns x_0 unless told otherwise.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...errors import InputError, NetworkError, expected_one_of
-from ...path import Schedule
+from ...errors import NetworkError
+from ...path import PREDICTIONS as KNOWN
+from ...path import DiffusionPath, Prediction, prediction_named, time_values
 from ..base import ScoreNetwork
-from .convention import TEXT, Convention, convention_of
+from ..casting import cast
+from .arrangements import FramesFirst, Packed
+from .calling import Calling
+from .conditions import passed
+from .convention import Convention, convention_of
+from .outputs import Found, prediction_in
 
-PREDICTIONS = ("eps", "v", "x0")
+PREDICTIONS: tuple[str, ...] = tuple(KNOWN)
+SIGMA = "sigma"  # the time that makes an input one of the variance-exploding process
 
 
 class Adapted(nn.Module):
@@ -36,77 +37,184 @@ class Adapted(nn.Module):
         network: the module.
         convention: how it is called.
         prediction: what it predicts, one of `PREDICTIONS`.
-        schedule: the noise schedule that converts its prediction.
+        path: from data to noise; it converts predictions and times.
+        calling: what its user states about the call.
+        time: the time that it is given, one of `sads.path.TIMES`.
+        reverse: whether time runs from noise to data.
+        converted: whether to return noise; otherwise what the module itself predicts.
     """
 
     def __init__(
-        self, network: nn.Module, convention: Convention, prediction: str, schedule: Schedule
+        self,
+        network: nn.Module,
+        convention: Convention,
+        prediction: str,
+        path: DiffusionPath,
+        calling: Calling | None = None,
+        *,
+        time: str = "index",
+        reverse: bool = False,
+        converted: bool = True,
     ):
         super().__init__()
         self.network = network
         self.convention = convention
+        self.calling: Calling = calling or Calling()
         self.prediction = prediction
-        constant, scale = conversion(prediction, schedule)
-        tables = {"constant": constant, "scale": scale}
-        if convention.sigma:
-            tables["sigma"] = np.sqrt((1 - schedule.abar) / schedule.abar)
-            tables["input_scale"] = 1 / np.sqrt(schedule.abar)
+        self.path = path
+        self.time = time
+        self.reverse = reverse
+        self.converted = converted
+        tables: dict[str, np.ndarray] = {}
+        if converted:
+            constant, scale = conversion(prediction, path, reverse=reverse)
+            tables = {"constant": constant, "scale": scale}
+        if time != "index" or reverse:
+            tables["times"] = time_values(time, path, reverse=reverse)
+        if time == SIGMA:
+            tables["input_scale"] = 1 / path.signal
         for name, table in tables.items():
-            self.register_buffer(name, torch.from_numpy(table).float(), persistent=False)
+            values = torch.from_numpy(table)
+            values = values.float() if values.is_floating_point() else values
+            self.register_buffer(name, values, persistent=False)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        """Predicted noise (N, *shape) for x (N, *shape) at integer timesteps t (N,)."""
-        output = first_channels(tensor_in(self.call(x, t)), x)
+        """Predicted noise (N, *shape) for x (N, *shape) at levels t (N,)."""
+        output = self.prediction_of(self.call(x, t), x).value
         if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
             return output  # what has another shape is reported by who asked
+        if not self.converted:
+            return output
         return self._at("constant", t, x) * x + self._at("scale", t, x) * output
 
     def call(self, x: Tensor, t: Tensor) -> Any:
-        """What the module itself returns for x (N, *shape) at integer timesteps t (N,)."""
-        how, named = self.convention, self.conditions(x)
-        if how.sigma:
-            x, t = self._at("input_scale", t, x) * x, self.get_buffer("sigma")[t]
+        """What the module itself returns for x (N, *shape) at levels t (N,)."""
+        how, (x, t) = self.convention, self.seen(x, t)
+        named = passed(how.conditions, x) | self.calling.given(x, t)
+        given = named.pop(how.input, how.arrangement.lay_out(x)) if how.input else x
+        time = named.pop(how.time, t) if how.time else t
         if how.by_keyword:
-            return self.network(x, **{str(how.time): t}, **named)
-        return self.network(t, x, **named) if how.time_first else self.network(x, t, **named)
+            return self.network(given, **{str(how.time): time}, **named)
+        order = (time, given) if how.time_first else (given, time)
+        return self.network(*order, **named)
 
-    def conditions(self, x: Tensor) -> dict[str, Tensor]:
-        """What is passed beside input and time, by name."""
-        named = {}
-        if (label := self.convention.label) is not None:
-            named[label.name] = torch.full(
-                (len(x),), label.value, dtype=torch.long, device=x.device
-            )
-        if self.convention.text_width is not None:
-            # Attention over equal tokens does not see how many there are: one is enough.
-            named[TEXT] = x.new_zeros(len(x), 1, self.convention.text_width)
-        return named
+    def seen(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """Input and time in the units of the module, at levels t (N,)."""
+        scaled = self._at("input_scale", t, x) * x if self.time == SIGMA else x
+        return scaled, self.times_at(t, x)
+
+    def times_at(self, t: Tensor, x: Tensor) -> Tensor:
+        """The times that the module is given with inputs x at levels t (N,)."""
+        plain = self.time == "index" and not self.reverse
+        times = t if plain else self.get_buffer("times")[t]
+        return times if self.convention.whole else times.to(x.dtype)
+
+    def prediction_of(self, output: Any, x: Tensor) -> Found:
+        """The prediction in what the module returned, with its place in words."""
+        if (own := self.calling.unpatchify) is not None:
+            source = self.calling.source
+            return Found(own(output, x), f"`unpatchify`{f' in {source}' if source else ''}")
+        arrangement = self.convention.arrangement
+        if not isinstance(arrangement, (Packed, FramesFirst)):
+            return prediction_in(output, x)
+        found = prediction_in(output, arrangement.lay_out(x))
+        return Found(arrangement.lay_back(found.value, x), found.where)
 
     def _at(self, table: str, t: Tensor, x: Tensor) -> Tensor:
         return self.get_buffer(table)[t].view(-1, *(1,) * (x.ndim - 1))
 
 
 def adapt(
-    network: object, name: str, schedule: Schedule, prediction: str | None = None
+    network: object,
+    name: str,
+    path: DiffusionPath,
+    prediction: str | None = None,
+    *,
+    time: str | None = None,
+    reverse: bool = False,
+    calling: Calling | None = None,
 ) -> nn.Module:
     """A module as a noise predictor; the networks of this package are noise predictors already.
 
+    Compiled modules are taken as they were before, those of half precision in float32.
+
+    Args:
+        network: the module.
+        name: of its family.
+        path: from data to noise.
+        prediction: what it predicts; noise unless given, or x0 for one that takes `sigma`.
+        time: what it is given; the usual one of the path unless given, for networks of this
+            package the number of the level.
+        reverse: whether time runs from noise to data.
+        calling: what its user states about the call.
+
     Raises:
         NetworkError: for something that is not a module.
-        InputError: for an unknown prediction.
+        InputError: for an unknown prediction or time, or one that makes no sense on the path.
     """
-    if prediction is not None and prediction not in PREDICTIONS:
-        hint = expected_one_of(prediction, PREDICTIONS)
-        raise InputError(f"unknown prediction {prediction!r}{hint}")
+    if prediction is not None:
+        prediction_named(prediction)  # which refuses unknown ones
     if not isinstance(network, nn.Module):
         is_class = isinstance(network, type)
         got = f"the class {network.__name__}" if is_class else f"a {type(network).__name__}"
         raise NetworkError(f"the factory of {name} must return a torch module, got {got}")
-    if isinstance(network, (ScoreNetwork, Adapted)) and prediction in (None, "eps"):
+    plain = prediction in (None, "eps") and time in (None, "index") and not reverse
+    if isinstance(network, (ScoreNetwork, Adapted)) and plain:
         return network
+    network = in_single_precision(plain_module(network))
     convention = convention_of(network)
+    usual = "index" if isinstance(network, ScoreNetwork) else path.usual_time
+    usual = SIGMA if convention.sigma else usual
     default = "x0" if convention.sigma else "eps"
-    return Adapted(network, convention, prediction or default, schedule)
+    return Adapted(
+        network,
+        convention,
+        prediction or default,
+        path,
+        calling,
+        time=time or usual,
+        reverse=reverse,
+    )
+
+
+def plain_module(network: nn.Module) -> nn.Module:
+    """A module without what `torch.compile` made of it."""
+    while isinstance(inner := getattr(network, "_orig_mod", None), nn.Module):
+        network = inner
+    for module in network.modules():
+        if getattr(module, "_compiled_call_impl", None) is not None:  # compiled in place
+            module._compiled_call_impl = None
+    return network
+
+
+def in_single_precision(network: nn.Module) -> nn.Module:
+    """A module in float32 if some of it is in half precision; others as they are."""
+    values = (*network.parameters(), *network.buffers())
+    half = any(value.dtype in (torch.float16, torch.bfloat16) for value in values)
+    return cast(network, torch.float32) if half else network
+
+
+def own_output(network: nn.Module) -> nn.Module:
+    """The same network, sharing all parameters, that returns what it itself predicts."""
+    if not isinstance(network, Adapted) or network.prediction == "eps":
+        return network
+    return Adapted(
+        network.network,
+        network.convention,
+        network.prediction,
+        network.path,
+        network.calling,
+        time=network.time,
+        reverse=network.reverse,
+        converted=False,
+    )
+
+
+def own_prediction(network: nn.Module) -> Prediction:
+    """What a network itself predicts."""
+    if not isinstance(network, Adapted):
+        return prediction_named("eps")
+    return prediction_named(network.prediction, reverse=network.reverse)
 
 
 def module_inside(network: nn.Module) -> nn.Module:
@@ -114,32 +222,8 @@ def module_inside(network: nn.Module) -> nn.Module:
     return network.network if isinstance(network, Adapted) else network
 
 
-def conversion(prediction: str, schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
+def conversion(
+    prediction: str, path: DiffusionPath, *, reverse: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """c_t and s_t of the module docstring, each of shape (T,)."""
-    abar = schedule.abar
-    if prediction == "v":
-        return np.sqrt(1 - abar), np.sqrt(abar)
-    if prediction == "x0":
-        return 1 / np.sqrt(1 - abar), -np.sqrt(abar / (1 - abar))
-    return np.zeros_like(abar), np.ones_like(abar)
-
-
-def tensor_in(output: Any) -> Any:
-    """The tensor in an output object: `.sample`, the key `sample`, or the first of a tuple."""
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, Mapping) and "sample" in output:
-        return output["sample"]
-    if (sample := getattr(output, "sample", None)) is not None:
-        return sample
-    if isinstance(output, (tuple, list)) and output:
-        return tensor_in(output[0])
-    return output
-
-
-def first_channels(output: Any, x: Tensor) -> Any:
-    """Without the second half of the channels, where a module also predicts variances."""
-    if not isinstance(output, Tensor) or output.ndim != x.ndim or output.shape[0] != x.shape[0]:
-        return output
-    twice = output.shape[1] == 2 * x.shape[1] and output.shape[2:] == x.shape[2:]
-    return output[:, : x.shape[1]] if twice else output
+    return prediction_named(prediction, reverse=reverse).conversion(path)

@@ -1,18 +1,36 @@
 """Networks of the diffusers library from a configuration file alone, without weights, offline."""
 
+import inspect
 import json
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from ...errors import InputError, brief, expected_one_of
-from ...path import Schedule
+from ...path import DiffusionPath
 from ...storage.files import regular_file
-from ..family import ScoreFamily
+from ..family import UNTOLD, ScoreFamily
+from .convention import TIMES
 
-CLASSES = ("UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel", "Transformer2DModel")
+#: Classes that are tested; others whose `forward` takes a time are tried.
+CLASSES = (
+    *("UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel", "Transformer2DModel"),
+    *("UNet1DModel", "UNet3DConditionModel", "UniDiffuserModel", "PixArtTransformer2DModel"),
+    *("SD3Transformer2DModel", "FluxTransformer2DModel", "SanaTransformer2DModel"),
+    *("HunyuanDiT2DModel", "LuminaNextDiT2DModel", "Lumina2Transformer2DModel"),
+    *("AuraFlowTransformer2DModel", "CogVideoXTransformer3DModel", "WanTransformer3DModel"),
+    *("LTXVideoTransformer3DModel", "HunyuanVideoTransformer3DModel", "MochiTransformer3DModel"),
+    *("LatteTransformer3DModel", "StableAudioDiTModel"),
+)
+#: A class that does not stand where the others do: the U-ViT of UniDiffuser.
+ELSEWHERE = {"UniDiffuserModel": "diffusers.pipelines.deprecated.unidiffuser.modeling_uvit"}
+DISCRETE = ("UVit2DModel", "UViT2DModel", "VQDiffusion")
+SIDE = 32  # of latents where a configuration does not tell: images of 256x256, an eighth of a side
+FRAMES = 2
+SIZES = ("sample_size", "video_length")
 
 LARGEST_SIZE = 65_536  # of a side, or of channels
 
@@ -21,7 +39,7 @@ def diffusers_family(
     path: Path,
     *,
     shape: tuple[int, ...] | None = None,
-    schedule: Schedule | None = None,
+    schedule: DiffusionPath | None = None,
     prediction: str | None = None,
     name: str | None = None,
 ) -> ScoreFamily:
@@ -32,12 +50,11 @@ def diffusers_family(
     """
     config = _read(path)
     kind = config.get("_class_name")
-    if kind not in CLASSES:
-        raise InputError(f"{path} has _class_name {kind!r}{expected_one_of(kind, CLASSES)}")
-    factory = partial(_build, _classes()[kind], config, path)
-    shape = shape or _shape(config, path)
+    chosen = _class(kind, path)
+    factory = partial(_build, chosen, config, path)
+    shape = shape or _shape(config, chosen, path)
     label = name or f"diffusers:{path}"
-    return ScoreFamily(factory, shape, schedule or Schedule(), label, prediction=prediction)
+    return ScoreFamily(factory, shape, schedule or UNTOLD, label, prediction=prediction)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -52,33 +69,77 @@ def _read(path: Path) -> dict[str, Any]:
     return config
 
 
-def _classes() -> dict[str, Any]:
+def _class(kind: Any, path: Path) -> Any:
+    """The class that a configuration names."""
     try:
         import diffusers
     except ImportError as error:
         raise InputError("diffusers is not installed: pip install 'sads[diffusers]'") from error
-    return {name: getattr(diffusers, name) for name in CLASSES}
+    if kind in DISCRETE:
+        raise InputError(
+            f"{path} has _class_name {kind!r}, which predicts tokens of a codebook: there is no "
+            "noise in its input and no score; the U-ViT of diffusers is UniDiffuserModel"
+        )
+    if not isinstance(kind, str):
+        raise InputError(f"{path} has no _class_name{expected_one_of(str(kind), CLASSES)}")
+    where = import_module(ELSEWHERE[kind]) if kind in ELSEWHERE else diffusers
+    found = getattr(where, kind, None)
+    if not isinstance(found, type) or not issubclass(found, nn.Module) or not _takes_time(found):
+        raise InputError(f"{path} has _class_name {kind!r}{expected_one_of(kind, CLASSES)}")
+    return found
+
+
+def _takes_time(kind: type[nn.Module]) -> bool:
+    return not set(TIMES).isdisjoint(inspect.signature(kind.forward).parameters)
 
 
 def _build(kind: Any, config: dict[str, Any], path: Path) -> nn.Module:
+    # Our own keys for classes that take any size; diffusers would warn about them.
+    taken = inspect.signature(kind.__init__).parameters
+    config = {k: v for k, v in config.items() if k in taken or k not in SIZES}
     try:
         return kind.from_config(config)
     except Exception as error:
         raise InputError(f"{path} cannot be built as {kind.__name__}: {brief(error)}") from error
 
 
-def _shape(config: dict[str, Any], path: Path) -> tuple[int, ...]:
-    """(C, H, W) from the configuration."""
-    size, channels = config.get("sample_size"), config.get("in_channels")
-    if size is None or channels is None:
+def _shape(config: dict[str, Any], kind: Any, path: Path) -> tuple[int, ...]:
+    """Shape of one sample, from the configuration and the defaults of the class.
+
+    Classes that take any size (they have no `sample_size`) get a small one. Channels that only
+    condition (images and masks to paint into) are not part of the sample, and packed patches are
+    put together.
+    """
+    told = {n: p.default for n, p in inspect.signature(kind.__init__).parameters.items()} | config
+    arguments = set(inspect.signature(kind.forward).parameters)
+    channels, out = told.get("in_channels"), told.get("out_channels")
+    if isinstance(channels, int) and isinstance(out, int) and out < channels:
+        channels = out
+    if isinstance(channels, int) and {"img_ids", "txt_ids"} <= arguments:
+        channels //= 4  # patches of 2x2
+    if channels is None or told.get("sample_size", SIDE) is None:
         raise InputError(
             f"{path} does not say its shape (in_channels, sample_size): give a shape CxHxW"
         )
-    sides = size if isinstance(size, (tuple, list)) else (size, size)
-    sizes = (channels, *sides)
+    sizes = (channels, *_sides({"sample_size": SIDE} | told, kind.__name__))
     if not all(isinstance(n, int) and 1 <= n <= LARGEST_SIZE for n in sizes):
         raise InputError(
-            f"{path} has in_channels {channels} and sample_size {size}: expected whole numbers "
-            f"from 1 to {LARGEST_SIZE:,}"
+            f"{path} has in_channels {channels} and sample_size {told.get('sample_size')}: "
+            f"expected whole numbers from 1 to {LARGEST_SIZE:,}"
         )
     return sizes
+
+
+def _sides(config: dict[str, Any], kind: str) -> tuple[Any, ...]:
+    """Length, height and width, or frames, height and width."""
+    size = config["sample_size"]
+    if "sample_height" in config and "sample_width" in config:
+        size = config["sample_height"], config["sample_width"]
+    if "1D" in kind or "Audio" in kind:
+        return (size,)
+    sides = tuple(size) if isinstance(size, (tuple, list)) else (size, size)
+    if "3D" not in kind or len(sides) == 3:
+        return sides
+    frames = config.get("video_length", config.get("sample_frames", FRAMES))
+    ratio = config.get("temporal_compression_ratio")
+    return ((frames - 1) // ratio + 1 if isinstance(ratio, int) else frames, *sides)

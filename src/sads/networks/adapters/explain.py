@@ -1,22 +1,19 @@
 """Why a call failed: what was passed, what the signature asks for, and the lines to write."""
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
 from ...errors import brief
 from .calls import Adapted, module_inside
-from .convention import TEXT, Convention, arguments_of
+from .conditions import code_of
+from .convention import Convention, arguments_of
+from .null_conditions import POOLED, TEXTS
 
 SHOWN = 12  # arguments of a signature
-CONDITIONS = (TEXT, "pooled_projections", "added_cond_kwargs", "context", "cond", "y")
-#: Keys of a diffusers configuration that tell the width of a condition.
-WIDTHS: Mapping[str, tuple[str, ...]] = {
-    TEXT: ("joint_attention_dim", "caption_channels", "cross_attention_dim"),
-    "pooled_projections": ("pooled_projection_dim",),
-}
+CONDITIONS = (*TEXTS, *POOLED, "added_cond_kwargs", "cond", "y")
+PLACE = "write in the factory's file (TOML beside it does as well)"
 
 
 def why_not_called(member: nn.Module, x: Tensor, error: Exception) -> str:
@@ -36,8 +33,28 @@ def why_not_called(member: nn.Module, x: Tensor, error: Exception) -> str:
     )
     if not isinstance(member, Adapted):
         return said
+    if _timeless(network):
+        return f"{said}; {_wrapper()}"
     missing = _missing(member, error)
-    return f"{said}; {_wrapper(member, missing)}" if missing or _timeless(network) else said
+    return f"{said}; {_lines(member, missing)}" if missing else said
+
+
+def why_not_read(member: nn.Module, output: Any, x: Tensor) -> str:
+    """One line about an output that has not the layout of the input.
+
+    Args:
+        member: the network as its family makes it.
+        output: what was read of what it returned.
+        x: the input, (N, *shape).
+    """
+    if not isinstance(member, Adapted) or member.calling.unpatchify is not None:
+        return ""
+    shape = f"{tuple(output.shape)} " if isinstance(output, Tensor) else ""
+    return (
+        "; tried: the tensor itself, the parts of objects, dictionaries, lists and tuples, half of "
+        f"the channels, channels last. {PLACE}: `def unpatchify(output, x):` | "
+        f"`    return ...  # what the network returned, {shape}here, as {tuple(x.shape)}`"
+    )
 
 
 def _timeless(network: nn.Module) -> bool:
@@ -52,21 +69,19 @@ def _call(member: nn.Module) -> str:
         return "forward(x, t)"
     how = member.convention
     given = [_time(how), "x"] if how.time_first else ["x", _time(how)]
-    return f"forward({', '.join([*given, *_conditions(how)])})"
+    return f"forward({', '.join([*given, *_conditions(member)])})"
 
 
 def _time(how: Convention) -> str:
     return f"{how.time}=t" if how.by_keyword else "t"
 
 
-def _conditions(how: Convention) -> list[str]:
-    """Labels and text as they are passed."""
-    given = []
-    if how.label is not None:
-        given.append(f"{how.label.name}=torch.full((len(x),), {how.label.value})")
-    if how.text_width is not None:
-        given.append(f"{TEXT}=x.new_zeros(len(x), 1, {how.text_width})")
-    return given
+def _conditions(member: Adapted) -> list[str]:
+    """What is found or stated beside input and time, as it is passed."""
+    written = code_of(member.convention.conditions) | code_of(member.calling.conditions)
+    if member.calling.inputs is not None:
+        return [*(f"{name}={code}" for name, code in written.items()), "**inputs(x, t)"]
+    return [f"{name}={code}" for name, code in written.items()]
 
 
 def _signature(network: nn.Module) -> str:
@@ -87,7 +102,8 @@ def _default(value: Any) -> str:
 def _missing(member: Adapted, error: Exception) -> list[str]:
     """Arguments that the module seems to need and did not get."""
     arguments = arguments_of(member.network)
-    taken = {*member.convention.passed, *(p.name for p in arguments[:1])}
+    stated = {one.name.partition(".")[0] for one in member.calling.conditions}
+    taken = {*member.convention.passed, *stated, *(p.name for p in arguments[:1])}
     if member.convention.time_first:
         taken.add(arguments[1].name)
     left_out = [p for p in arguments if p.name not in taken]
@@ -98,30 +114,23 @@ def _missing(member: Adapted, error: Exception) -> list[str]:
     return needed
 
 
-def _wrapper(member: Adapted, missing: list[str]) -> str:
+def _lines(member: Adapted, missing: list[str]) -> str:
     """The lines that pass what is missing."""
-    config = getattr(member.network, "config", None)
-    config = config if isinstance(config, Mapping) else {}
-    given = ["x"] if _timeless(member.network) else ["x", _time(member.convention)]
-    given += _conditions(member.convention)
-    given += [f"{name}={_zeros(name, config)}" for name in missing]
-    sample = ".sample" if config else ""
+    given = ", ".join(f'"{name}": {_zeros(name)}' for name in missing)
+    if member.calling.inputs is not None:
+        return f"let your `inputs(x, t)` also return {{{given}}}"
+    return f"{PLACE}: `def inputs(x, t):` | `    return {{{given}}}`"
+
+
+def _wrapper() -> str:
+    """The lines for a module that takes no time."""
     return (
-        "pass the rest in a module of your own and name its factory: `class Wrapped(nn.Module):` "
-        "| `    def __init__(self): super().__init__(); self.net = make()` | "
-        f"`    def forward(self, x, t): return self.net({', '.join(given)}){sample}`"
+        "it takes no time: wrap it in a module of your own and name its factory: "
+        "`class Wrapped(nn.Module):` | `    def __init__(self): super().__init__(); "
+        "self.net = make()` | `    def forward(self, x, t): return self.net(x)`"
     )
 
 
-def _zeros(name: str, config: Mapping[str, Any]) -> str:
-    """A condition of zeros, of the width that the configuration tells."""
-    if name == "added_cond_kwargs":
-        whole = config.get("projection_class_embeddings_input_dim")
-        times = config.get("addition_time_embed_dim")
-        width = whole - 6 * times if isinstance(whole, int) and isinstance(times, int) else 1280
-        return (
-            f'{{"text_embeds": x.new_zeros(len(x), {width}), "time_ids": x.new_zeros(len(x), 6)}}'
-        )
-    width = next((config[k] for k in WIDTHS.get(name, ()) if isinstance(config.get(k), int)), None)
-    tokens = "1, " if name == TEXT else ""
-    return f"x.new_zeros(len(x), {tokens}{width or 'WIDTH'})"
+def _zeros(name: str) -> str:
+    """A condition of zeros, whose width nothing tells."""
+    return f"x.new_zeros(len(x), {'1, ' if name in TEXTS else ''}WIDTH)"

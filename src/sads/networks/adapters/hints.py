@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from .convention import Convention, arguments_of
+from .calls import Adapted
+from .convention import arguments_of
 
 FLOW = {"flow", "flows", "flowmatch", "flowmatching", "rectified", "reflow", "velocity", "cfm"}
 FLOW_CLASSES = ("SD3Transformer2DModel", "FluxTransformer2DModel", "SiT")
@@ -17,17 +18,20 @@ STATED = {
     **dict.fromkeys(("epsilon", "eps", "noise", "pred_noise", "pred_eps"), "eps"),
     **dict.fromkeys(("v_prediction", "v", "pred_v"), "v"),
     **dict.fromkeys(("sample", "x0", "pred_x0", "x_start", "pred_x_start"), "x0"),
+    **dict.fromkeys(("flow", "velocity", "flow_prediction", "flow_matching"), "flow"),
+    **dict.fromkeys(("score", "pred_score"), "score"),
 }
 STATED_BY = ("prediction_type", "objective", "parameterization")
 LEVELS = ("noise_labels", "noise_level", "noise_levels", "sigmas", "log_snr", "logsnr")
 UNIT = re.compile(r"(?:\[0(?:\.0*)?,\s*1(?:\.0*)?\]|between 0 and 1|from 0 to 1)")
 
 
-def hints_of(
-    network: nn.Module, how: Convention, prediction: str, name: str = ""
-) -> tuple[str, ...]:
+def hints_of(member: Adapted, name: str = "") -> tuple[str, ...]:
     """What speaks against the way a module is called, one sentence each."""
-    return (*_flow(network, name), *_stated(network, prediction), *_time(network, how))
+    network = member.network
+    looks = tuple(_flow(network, name)) if member.prediction != "flow" else ()
+    time = () if looks else _time(member)  # a flow's is another one by itself
+    return (*looks, *_stated(network, member.prediction), *time)
 
 
 def _flow(network: nn.Module, name: str) -> Iterator[str]:
@@ -41,9 +45,8 @@ def _flow(network: nn.Module, name: str) -> Iterator[str]:
         told = type(network).__name__
     if told is not None:
         yield (
-            f"it looks like a flow-matching network (`{told}`), a path that is not known here: its "
-            "velocity is read as said before; wrap it in a factory that returns noise at these "
-            "timesteps"
+            f"it looks like a flow-matching network (`{told}`): write `prediction=flow` behind its "
+            "name if so, and `reverse` where its time runs from noise to data"
         )
 
 
@@ -82,31 +85,32 @@ def _stated(network: nn.Module, prediction: str) -> Iterator[str]:
         known = STATED.get(said.lower())
         if known is not None and known != prediction:
             yield f"it says {key} = {said}: write `prediction={known}` behind its name if so"
-        elif known is None and "flow" in said.lower():
-            yield f"it says {key} = {said}, which is not known here: wrap it to return noise"
+        elif known is None and "flow" in said.lower() and prediction != "flow":
+            yield f"it says {key} = {said}: write `prediction=flow` behind its name if so"
 
 
-def _time(network: nn.Module, how: Convention) -> Iterator[str]:
+def _time(member: Adapted) -> Iterator[str]:
     """A time that is meant to be something else than a whole timestep."""
-    if how.sigma or how.time is None:
+    network, how = member.network, member.convention
+    if member.time != "index" or how.time is None:
         return
     if how.time in LEVELS:
         yield (
             f"`{how.time}` sounds like a noise level, but gets whole timesteps: wrap it in its "
-            "preconditioning, `forward(x, sigma)`, if so"
+            "preconditioning, `forward(x, sigma)`, or write `time=log-sigma`, if so"
         )
         return
     argument = next((p for p in arguments_of(network) if p.name == how.time), None)
     annotation = "" if argument is None else inspect.formatannotation(argument.annotation)
     if re.search(r"\bfloat|\bFloat", annotation) and "int" not in annotation.lower():
         yield (
-            f"`{how.time}` is annotated as {annotation}, but gets whole timesteps: divide by their "
-            "number in a factory that wraps it, if so"
+            f"`{how.time}` is annotated as {annotation}, but gets whole timesteps: write "
+            "`time=unit` or `time=thousand` behind its name, if so"
         )
     elif _documented_as_unit(network, how.time):
         yield (
             f"its documentation has `{how.time}` between 0 and 1, but it gets whole timesteps: "
-            "divide by their number in a factory that wraps it, if so"
+            "write `time=unit` behind its name, if so"
         )
 
 

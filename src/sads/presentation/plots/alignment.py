@@ -35,12 +35,13 @@ def draw_alignment(alignment: Alignment) -> Figure:
         va="bottom",
     )
     lower.set_ylabel("share of the data's\nsecond moment, per index")
-    lower.set_xlabel("index, largest eigenvalue (modelled worst) first; orange: not certified")
+    lower.set_xlabel("index, largest eigenvalue first; orange: not certified")
     return figure
 
 
 def _title(alignment: Alignment) -> str:
-    place = "" if alignment.position is None else f", {alignment.position:.1%} of the way to worst"
+    far = alignment.position
+    place = "" if far is None else f", {far:.1%} of the way from least to largest"
     return (
         f"{alignment.data} in the geometry of {alignment.geometry.plan.network}\n"
         f"alpha {alignment.alpha:.5g} ± {alignment.alpha_error:.2g}{place}"

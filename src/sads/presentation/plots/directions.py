@@ -7,9 +7,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...directions import Band, Resolution, Spectrum, Structure
+from ...directions import Band, Resolution, Spectrum
 from ...errors import InputError
 from ...storage.files import atomic_write
+from ..mosaics import pictured
 from ..palette import BLACK, CERTIFIED, MAGNITUDE, SIGNED, UNCERTIFIED
 
 SHOWN = 9
@@ -29,7 +30,7 @@ def shown_indices(size: int, count: int = SHOWN) -> list[int]:
 
 def draw_directions(spectrum: Spectrum, title: str) -> Figure:
     """The figure for one spectrum."""
-    size = spectrum.structure.size
+    size = spectrum.structure.directions
     indices = shown_indices(size)
     figure = Figure(figsize=(9.5, 6.2), layout="constrained")
     upper, lower = np.asarray(figure.subfigures(2, 1, height_ratios=[1.35, 1]))
@@ -44,7 +45,7 @@ def draw_directions(spectrum: Spectrum, title: str) -> Figure:
         pictures[0, column].set_title(
             f"$u_{{{index + 1}}}$\n{_mark(spectrum.resolution_of(index))}", fontsize=8
         )
-    tokens = spectrum.structure.kind == "tokens"
+    tokens = spectrum.structure.imposed.kind == "tokens"
     label = "eigenvector\nover patches" if tokens else "eigenvector"
     pictures[0, 0].set_ylabel(label, fontsize=8)
     pictures[1, 0].set_ylabel("DFT energy", fontsize=8)
@@ -79,7 +80,7 @@ def _draw_spectrum(axes: Axes, spectrum: Spectrum, indices: list[int]) -> None:
         axes.axvline(i, color=BLACK, linewidth=0.4, alpha=0.4, zorder=0)
     axes.set_yscale("log")
     axes.set_ylim(positive.min() / 1.6, 1.8)
-    axes.set_xlabel("index of the direction (0: largest eigenvalue, modelled worst)")
+    axes.set_xlabel("index of the direction (0: largest eigenvalue)")
     axes.set_ylabel("eigenvalue / largest")
     axes.legend(loc="upper right", fontsize=8, framealpha=1.0, edgecolor="none")
 
@@ -109,26 +110,6 @@ def _mark(level: Resolution) -> str:
     group = f"1 of {level.multiplicity}" if level.multiplicity > 1 else ""
     spread = f"± {level.window}" if level.window or not group else ""
     return ", ".join(part for part in (group, spread) if part)
-
-
-def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.ndarray, "..."]:
-    """What is shown of an eigenvector: its loudest channel, or its loudest pixel of every patch.
-
-    A token-wise layer treats the pixels of a patch alike, so its eigenvectors live on one of them;
-    as an image they would be dots, and their DFT its own repetition.
-    """
-    if structure.kind != "tokens":
-        return loudest(vector.reshape(structure.shape))
-    grid = [size // structure.patch for size in structure.shape[1:]]
-    return loudest(vector[structure.entries.T].reshape(-1, *grid))
-
-
-def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """The channel that carries most of the energy; a flat vector is itself."""
-    if vector.ndim == 1:
-        return vector
-    energy = np.square(vector).reshape(len(vector), -1).sum(axis=1)
-    return vector[int(energy.argmax())]
 
 
 def dft_energy(image: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:

@@ -161,6 +161,8 @@ function facts(one, index) {
   const m = one.measured.find((part) => part.first <= index && index <= part.last);
   if (m) rows.push(["measured MSW2", `${number(m.mean)}${m.error ? " ± " + number(m.error, 2) : ""}, ${m.seeds} seed${m.seeds > 1 ? "s" : ""}`]);
   else if (one.measured.length) rows.push(["measured MSW2", "not measured in this band"]);
+  const f = one.forecast.find((part) => part.first <= index && index <= part.last);
+  if (f) rows.push(["forecast drift", `${number(f.mean, 3)} ± ${number(f.error, 2)}`]);
   return rows;
 }
 

@@ -63,24 +63,24 @@ function indexAxis(root, x, size, y) {
 
 // Everything but the cursor. Returns what the cursor needs.
 function drawSpectrum(place, one, width) {
-  const parts = { spectrum: 200, strip: 14, data: one.shares ? 92 : 0, measured: one.measured.length ? 92 : 0 };
+  const parts = { spectrum: 200, strip: 14, forecast: one.forecast.length ? 92 : 0, data: one.shares ? 92 : 0, measured: one.measured.length ? 92 : 0 };
   const right = width - RIGHT, size = one.size;
   const x = (i) => LEFT + (size === 1 ? 0.5 : (i + 0.5) / size) * (right - LEFT);
-  const height = 26 + parts.spectrum + 8 + parts.strip + parts.data + parts.measured + 36;
+  const height = 26 + parts.spectrum + 8 + parts.strip + parts.forecast + parts.data + parts.measured + 36;
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
   const scale = drawValues(root, one, x, 26, 26 + parts.spectrum, right);
   let y = 26 + parts.spectrum + 8;
   const panels = [[26, y + parts.strip]];
   drawStrip(root, one, size, right, y, parts.strip);
   y += parts.strip;
-  for (const [high, drawPanel] of [[parts.data, drawShares], [parts.measured, drawMeasured]]) {
+  for (const [high, drawPanel] of [[parts.forecast, drawForecast], [parts.data, drawShares], [parts.measured, drawMeasured]]) {
     if (!high) continue;
     drawPanel(root, one, x, y + 28, y + high, right);
     panels.push([y + 28, y + high]);
     y += high;
   }
   indexAxis(root, x, size, y + 16);
-  text(root, (LEFT + right) / 2, y + 32, width < 420 ? "← badly · index of direction · well →" : "← modelled badly · index of the direction · modelled well →", { "text-anchor": "middle" });
+  text(root, (LEFT + right) / 2, y + 32, width < 420 ? "← large · index of direction · small →" : "← large eigenvalue · index of the direction · small eigenvalue →", { "text-anchor": "middle" });
   const cursor = svg("path", { class: "cursor" }, root), ring = svg("circle", { r: 5, class: "ring" }, root);
   place.replaceChildren(root);
   const move = (i) => {
@@ -151,15 +151,25 @@ function drawShares(root, one, x, top, bottom, right) {
 }
 
 function drawMeasured(root, one, x, top, bottom, right) {
-  const low = Math.min(...one.measured.map((m) => m.mean - (m.error || 0))), high = Math.max(...one.measured.map((m) => m.mean + (m.error || 0)));
-  const scale = scaleFor(Math.max(0, low - (high - low) * 0.15), high + (high - low || 1) * 0.15, top, bottom, false);
   text(root, 0, top - 8, right < 420 ? "measured MSW2 (bars: standard error)" : "measured MSW2 after training (bars: standard error over seeds)");
+  drawBands(root, one.measured, 0, "measured", x, top, bottom, right);
+}
+
+function drawForecast(root, one, x, top, bottom, right) {
+  text(root, 0, top - 8, right < 420 ? "forecast drift (bars: standard error)" : "forecast drift, large is learned first (bars: standard error)");
+  drawBands(root, one.forecast, -Infinity, "forecast", x, top, bottom, right);
+}
+
+// A value with its error for some bands.
+function drawBands(root, values, least, kind, x, top, bottom, right) {
+  const low = Math.min(...values.map((m) => m.mean - (m.error || 0))), high = Math.max(...values.map((m) => m.mean + (m.error || 0)));
+  const scale = scaleFor(Math.max(least, low - (high - low) * 0.15), high + (high - low || 1) * 0.15, top, bottom, false);
   linearAxis(root, scale, right);
-  for (const m of one.measured) {
+  for (const m of values) {
     const a = x(m.first), b = x(m.last), y = scale.to(m.mean), middle = (a + b) / 2;
     const e = m.error || 0;
-    svg("path", { d: `M${a} ${y}H${b}M${middle} ${scale.to(m.mean - e)}V${scale.to(m.mean + e)}`, class: "measured" }, root);
-    svg("rect", { x: middle - 3, y: y - 3, width: 6, height: 6, class: "measured" }, root);
+    svg("path", { d: `M${a} ${y}H${b}M${middle} ${scale.to(m.mean - e)}V${scale.to(m.mean + e)}`, class: kind }, root);
+    svg("rect", { x: middle - 3, y: y - 3, width: 6, height: 6, class: kind }, root);
   }
 }
 

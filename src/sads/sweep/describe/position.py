@@ -58,8 +58,10 @@ def place_of(data: DataSpec, shape: tuple[int, ...]) -> Place | None:
         band = spectrum.bands[number]
         indices = slice(band.first, band.last + 1)
     else:
-        if number >= spectrum.structure.size:
-            raise InputError(f"{data}: the spectrum has indices 0 to {spectrum.structure.size - 1}")
+        if number >= spectrum.structure.directions:
+            raise InputError(
+                f"{data}: the spectrum has indices 0 to {spectrum.structure.directions - 1}"
+            )
         band = spectrum.band_of(number)
         indices = slice(number, number + 1)
     return Place(

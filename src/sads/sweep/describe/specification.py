@@ -20,13 +20,11 @@ indices = "all"
 networks = ["iddpm-16"]
 data = ["digits,size=16"]                 # any data
 geometry = "runs/iddpm-16"
-rotations = ["identity", "min", "max"]    # or "random", or a directory
+rotations = ["identity", "min", "max"]    # or "random", "whiten", or a directory
 ranks = [16]                              # leading data directions that they move
 """
 
-import json
 import math
-import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -37,7 +35,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from ...draws import DRAWS
 from ...errors import InputError
 from ...specs import DataSpec, NetworkSpec, parse_shape
-from ...storage.files import regular_file
+from ...storage.toml import toml_as_json
 from .protocol import Protocol, protocol_fields
 from .trial import Trial
 
@@ -188,20 +186,7 @@ def load_specification(path: str | Path) -> Specification:
     Raises:
         InputError: if the file is not there, is not TOML, or does not describe a sweep.
     """
-    place = regular_file(path)
-    try:
-        content = tomllib.loads(place.read_text(encoding="utf-8"))
-        text = json.dumps(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
-    except RecursionError as error:
-        raise InputError(f"{path} is nested too deeply for a sweep") from error
-    except ValueError as error:  # whole numbers of more digits than Python converts
-        raise InputError(f"{path} has a number of too many digits") from error
-    except TypeError as error:
-        raise InputError(f"{path}: dates have no place in a sweep") from error
+    text = toml_as_json(path, "a sweep")
     try:
         return Specification.model_validate_json(text, strict=True)
     except ValidationError as error:

@@ -18,7 +18,7 @@ from ...specs.digests import geometry_digest, path_digest
 from .protocol import Protocol
 
 FORMAT = "sads.trial/1"
-ROTATIONS = ("identity", "random", "min", "max")
+ROTATIONS = ("identity", "random", "min", "max", "whiten")
 
 
 class Trial(BaseModel, frozen=True, extra="forbid"):
@@ -29,7 +29,7 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         data: what it is trained on, without `count`, `seed` and `split`, which belong to the
             protocol and to the seed.
         shape: shape of one sample, CxHxW; None for the preset's.
-        rotation: of the data: `identity`, `random`, `min`, `max` or a directory.
+        rotation: of the data: `identity`, `random`, `min`, `max`, `whiten` or a directory.
         geometry: directory of the geometry that `min` and `max` refer to.
         rank: leading data directions that the rotation moves; None for all.
         protocol: how it is trained, sampled and measured.

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ...execution.engines import Engine
+from ...execution.threads import limited_threads
 from ..describe.plan import Planned
 from ..describe.trial import Trial
 from ..store.outcome import Timings
-from .run_job import limited_threads
 from .trial_data import dataset, family_of
 
 BUDGET_SECONDS = 3.0  # for each of training and sampling

@@ -15,10 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from ...draws import DRAWS
 from ...errors import ArtefactError, InputError, SadsError, brief
+from ...execution.threads import limited_threads
 from ...storage.files import BusyError, atomic_write, write_bytes, writing
 from ...version import code_version
 from ..describe.trial import Trial
@@ -85,20 +84,6 @@ def _begin(job: Job, work: Path) -> None:
         return
     start_again(work)
     atomic_write(stamp, write_bytes(own))
-
-
-@contextmanager
-def limited_threads(count: int) -> Iterator[None]:
-    """The same number of threads on every machine: the bits depend on it."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        with threadpool_limits(count, user_api="blas"):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _computed(job: Job, trial: Trial, work: Path) -> TrialResult:

@@ -25,8 +25,11 @@ _MOMENTS = TypeAdapter(tuple[Moment, ...])
 
 
 def risk_numbers(trained: "Trained", law: "Law | None", seed: int) -> RiskNumbers:
-    """The risk of a trained network on data of a known law; no numbers where it is not known."""
-    if law is None:
+    """The risk of a trained network on data of a known law; no numbers where it is not known.
+
+    A network that was trained on whitened data predicts another noise, and has no risk here.
+    """
+    if law is None or not (trained.rotation is None or trained.rotation.keeps_noise):
         return RiskNumbers()
     from ...learning import Optimum, measure_risk
 

@@ -155,7 +155,7 @@ class Store:
             seal_rows(run, [identity])
 
     def forgive(self) -> int:
-        """Put failed and quarantined trials back; how many."""
+        """Put failed and quarantined trials back, and return how many there were."""
         with self._transaction() as run:
             forgiven = run.execute(
                 "UPDATE trials SET status = ?, error = NULL, attempts = 0 WHERE status IN (?, ?)",

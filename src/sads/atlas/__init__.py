@@ -1,0 +1,7 @@
+"""The atlas: many architectures looked at in the same way, and a page to compare them."""
+
+from .entries import AtlasEntry, load_atlas
+from .rows import AtlasRow, load_rows
+from .survey import survey
+
+__all__ = ["AtlasEntry", "AtlasRow", "load_atlas", "load_rows", "survey"]

@@ -1,0 +1,84 @@
+"""`sads summary`: one table about an architecture, in a few seconds."""
+
+import json as jsonlib
+from typing import TYPE_CHECKING
+
+from .options import Flag, Seed
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..overview import Summary
+
+
+def summary(
+    network: str,
+    *,
+    shape: str | None = None,
+    data: str = "gaussian",
+    networks: int | None = None,
+    seed: Seed = 0,
+    json: Flag = False,
+) -> None:
+    """Tell what there is to know about an architecture in a few seconds, as one table.
+
+    On a terminal the table fills as parts become known, the cheapest first.
+
+    Example: `sads summary iddpm-16`
+
+    Args:
+        network: a preset with optional fields, `FILE.py:factory`, `package.module:factory` or
+            `diffusers:FILE.json`.
+        shape: shape of one sample, CxHxW; presets have their own.
+        data: what a training would learn, as `sads data --help` describes it; independent normal
+            entries by default.
+        networks: untrained networks behind each geometry.
+        seed: of all random draws.
+        json: print the result as one JSON object.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    from .. import api
+    from ..presentation.network_summary import summary_values
+    from .progress import waiting
+
+    console = Console()
+    if json or not console.is_terminal:
+        with waiting(f"looking at {network}") as tell:
+            known = api.summary(
+                network,
+                shape,
+                data=data,
+                networks=networks,
+                seed=seed,
+                on_part=lambda part: tell(f"looking at {network}, {part.seconds:.0f} s"),
+            )
+        if json:
+            print(jsonlib.dumps(summary_values(known)))
+        else:
+            console.print(_table(known))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        api.summary(
+            network,
+            shape,
+            data=data,
+            networks=networks,
+            seed=seed,
+            on_part=lambda part: live.update(_table(part), refresh=True),
+        )
+
+
+def _table(known: "Summary") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..presentation.network_summary import summary_rows, title
+
+    table = Table(title=Text(title(known)), title_justify="left", show_header=False)
+    before = ""
+    for name, value in summary_rows(known):
+        table.add_row(Text("" if name == before else name), Text(value))  # names are not markup
+        before = name
+    return table

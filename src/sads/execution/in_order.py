@@ -1,0 +1,119 @@
+"""Answers of many calls in the order in which they were asked, whoever dies on the way.
+
+Some calls more than there are workers are under way, so that nobody waits for the one whose answer
+is next. A call whose worker dies is made again, by any worker. Only a call that costs worker after
+worker, an engine that cannot run anything, or one that has no workers left, ends the work.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from typing import Any
+
+from .engines import Engine
+from .local import EngineError
+
+DEATHS = 5  # of workers that one call may cost
+TICK_SECONDS = 0.5
+ALONE_SECONDS = 60.0  # without any worker, once some have been there
+START_SECONDS = 600.0  # without any worker at first: jobs of a cluster wait in queues
+
+Call = tuple[Any, ...]
+
+
+@dataclass
+class _Asked:
+    """A call under way."""
+
+    arguments: Call
+    future: Future[str]
+    deaths: int = 0
+
+
+class InOrder:
+    """Calls of one function, answered in order.
+
+    Args:
+        engine: where they run.
+        function: of a module; takes what JSON can carry and returns a text.
+    """
+
+    def __init__(self, engine: Engine, function: Callable[..., str]):
+        self._engine, self._function = engine, function
+        self._answered = False
+        self._seen = time.monotonic()  # when there was a worker, as far as known
+
+    def answers(self, calls: Iterable[Call], ahead: int) -> Iterator[tuple[Call, str]]:
+        """Every call with its answer.
+
+        Args:
+            calls: arguments of each; they are taken as they are needed.
+            ahead: calls that are under way or answered but not taken yet, at most.
+
+        Raises:
+            EngineError: if the calls cannot be answered. All answers before have been given.
+        """
+        waiting: deque[_Asked] = deque()
+        source = iter(calls)
+        self._seen = time.monotonic()
+        try:
+            while True:
+                while len(waiting) < ahead and (call := next(source, None)) is not None:
+                    waiting.append(_Asked(call, self._engine.submit(self._function, *call)))
+                if not waiting:
+                    return
+                self._repeat_lost(waiting)
+                if waiting[0].future.done():
+                    first = waiting.popleft()
+                    self._answered, self._seen = True, time.monotonic()
+                    yield first.arguments, first.future.result()
+                else:
+                    self._wait(waiting[0].future)
+        finally:
+            for asked in waiting:
+                asked.future.cancel()
+
+    def _wait(self, future: Future[str]) -> None:
+        try:
+            future.exception(timeout=TICK_SECONDS)
+        except TimeoutError:
+            self._require_workers()
+        except CancelledError:
+            return  # looked at next
+
+    def _repeat_lost(self, waiting: Iterable[_Asked]) -> None:
+        """Make the calls again whose workers died, wherever they stand in the queue."""
+        for asked in waiting:
+            error = _ended_with(asked.future)
+            if error is None:
+                continue
+            lost = self._engine.lost(error)
+            asked.deaths += lost.deaths
+            if asked.deaths > DEATHS:
+                raise EngineError(
+                    f"one piece of the work has cost {asked.deaths} workers ({lost}): see that "
+                    "they have enough memory"
+                )
+            asked.future = self._engine.submit(self._function, *asked.arguments)
+
+    def _require_workers(self) -> None:
+        now = time.monotonic()
+        if self._engine.present:
+            self._seen = now
+            return
+        patience = ALONE_SECONDS if self._answered else START_SECONDS
+        if now - self._seen > patience:
+            what = "all workers have been gone" if self._answered else "no worker has come"
+            raise EngineError(f"{what} for {patience:.0f} seconds: start some and begin again")
+
+
+def _ended_with(future: Future[str]) -> BaseException | None:
+    """The error of a call that has ended with one."""
+    if not future.done():
+        return None
+    try:
+        return future.exception()
+    except CancelledError as error:
+        return error

@@ -1,0 +1,48 @@
+"""Scalars and pictures for TensorBoard and Weights & Biases, known by their methods.
+
+Neither has to be installed: a writer of TensorBoard is what has `add_scalar` and `add_image`, a run
+of Weights & Biases what has `log`.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+PICTURE = "learned by direction and noise level"
+
+Log = Callable[[int, Mapping[str, float], np.ndarray], None]
+
+
+def logger_of(writer: Any) -> Log:
+    """A function of step, scalars and picture that hands them on.
+
+    Raises:
+        InputError: if the writer is neither.
+    """
+    if hasattr(writer, "add_scalar") and hasattr(writer, "add_image"):
+        return lambda step, scalars, picture: _to_tensorboard(writer, step, scalars, picture)
+    if hasattr(writer, "log"):
+        return lambda step, scalars, picture: _to_wandb(writer, step, scalars, picture)
+    raise InputError(
+        f"a monitor logs to a SummaryWriter or to a run of wandb, got {type(writer).__name__}: "
+        "for others use monitor.on_window(callback)"
+    )
+
+
+def _to_tensorboard(
+    writer: Any, step: int, scalars: Mapping[str, float], picture: np.ndarray
+) -> None:
+    for name, value in scalars.items():
+        writer.add_scalar(name, value, step)
+    writer.add_image(PICTURE, picture, step, dataformats="HWC")
+
+
+def _to_wandb(run: Any, step: int, scalars: Mapping[str, float], picture: np.ndarray) -> None:
+    wandb = sys.modules.get("wandb")  # imported by whoever made the run
+    image = picture if wandb is None else wandb.Image(picture)
+    # The run's own counter of steps goes on as the loop likes.
+    run.log({**scalars, PICTURE: image, "monitor/updates": step})

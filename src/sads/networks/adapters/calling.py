@@ -1,0 +1,90 @@
+"""What the user states about a call, where a module's signature does not tell it.
+
+    def inputs(x, t):
+        return {"depth": x.new_zeros(len(x), 16)}
+
+    def unpatchify(output, x):
+        return output.transpose(1, 2).reshape(x.shape)
+
+`inputs` returns what is passed beside input and time, by the names of the arguments. What it does
+not name is found as always; it may also name the input or the time, to pass others in their place
+(a time for each token, for example). `unpatchify` gets what the module returns and makes a tensor
+of the shape of x of it. Both run under `torch.vmap`, so they must not look at values.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from ...errors import NetworkError
+from .conditions import Condition, passed
+
+
+@dataclass(frozen=True)
+class Calling:
+    """How the modules of a family are called, as far as their user says it.
+
+    Attributes:
+        inputs: from x (N, *shape) and the times t (N,) that the module gets to further arguments.
+        unpatchify: from what the module returns and x to the prediction, of the shape of x.
+        conditions: further arguments as values.
+        source: where this is stated, for the record.
+
+    >>> import sads
+    >>> from torch import nn
+    >>> class Network(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = nn.Conv2d(2, 1, 3, padding=1)
+    ...     def forward(self, x, t, depth):
+    ...         return self.layer(torch.cat([x, depth], dim=1))
+    >>> depths = sads.Calling(inputs=lambda x, t: {"depth": torch.zeros_like(x)})
+    >>> family = sads.ScoreFamily(Network, (1, 4, 4), name="mine", calling=depths)
+    >>> geometry = sads.estimate_geometry(family, networks=24, probe="gaussian:1")
+    >>> geometry.plan.assumptions.inputs
+    {'depth': 'float32 of 1x4x4, as stated'}
+    """
+
+    inputs: Callable[[Tensor, Tensor], Mapping[str, Any]] | None = None
+    unpatchify: Callable[[Any, Tensor], Tensor] | None = None
+    conditions: tuple[Condition, ...] = ()
+    source: str = ""
+
+    def given(self, x: Tensor, t: Tensor) -> dict[str, Any]:
+        """What is stated to be passed with inputs x (N, *shape) at the times t (N,).
+
+        Raises:
+            NetworkError: if the user's function returns something else than a dictionary.
+        """
+        named = passed(self.conditions, x)
+        if self.inputs is None:
+            return named
+        own = self.inputs(x, t)
+        if not isinstance(own, Mapping) or not all(isinstance(name, str) for name in own):
+            raise NetworkError(
+                "`inputs(x, t)` must return a dictionary of arguments by their names, got "
+                f"{type(own).__name__}"
+            )
+        return named | dict(own)
+
+    def words(self, x: Tensor, t: Tensor) -> dict[str, str]:
+        """What is stated to be passed, in words, by the name of the argument."""
+        stated = f"as stated{f' in {self.source}' if self.source else ''}"
+        said = {one.name: f"{one.words}, {stated}" for one in self.conditions}
+        own = {} if self.inputs is None else self.given(x, t)
+        known = {name.partition(".")[0] for name in said}
+        return said | {n: f"{_described(v)}, {stated}" for n, v in own.items() if n not in known}
+
+
+def _described(value: Any) -> str:
+    """A value that is passed, in words."""
+    if isinstance(value, Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"{kind} of {'x'.join(map(str, value.shape[1:]))}" if value.ndim > 1 else kind
+    if isinstance(value, Mapping):
+        return f"a dictionary of {', '.join(map(str, value))}"
+    if isinstance(value, (tuple, list)):
+        return f"a list of {len(value)}"
+    return repr(value)

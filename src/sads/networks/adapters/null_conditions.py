@@ -1,0 +1,221 @@
+"""The condition of no condition, found for the signatures that are common.
+
+What a module needs beside input and time is told by the names of its arguments; how wide it is, by
+its configuration, its attributes or its layers. The null condition is what people pass for "nothing
+in particular": text and pooled embeddings of zeros, masks of ones, the label of no class, a
+guidance scale of one, no image. Positions are no condition: tokens get those of their place.
+
+An argument without a default is filled if it is known. One with a default is filled only where the
+module needs it all the same, which its configuration or its layers tell.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from .conditions import Condition, Filled, Like, Several
+
+LABELS = ("y", "class_labels", "class_label", "labels", "label", "classes")
+TEXT = "encoder_hidden_states"
+TEXTS = (TEXT, "context", "text_embeds", "text_embed", "text_emb", "text", "caption", "cond_emb")
+POOLED = ("pooled_projections", "pooled_text_emb", "pooled_text_embeds")
+MASKS = ("encoder_attention_mask", "encoder_mask", "attention_mask", "text_mask", "context_mask")
+SELF = ("x_self_cond", "self_cond", "x_sc", "prev_x0", "x_cond", "cond_image", "low_res", "image")
+GUIDANCE = ("guidance", "guidance_scale", "cfg_scale")
+#: Keys of a configuration, or attributes, that tell a width, the most particular first.
+TEXT_WIDTHS = (
+    *("encoder_hid_dim", "joint_attention_dim", "caption_channels", "text_embed_dim", "text_dim"),
+    *("cap_feat_dim", "cross_attention_input_dim", "cross_attention_dim", "context_dim"),
+)
+POOLED_WIDTHS = ("pooled_projection_dim", "cond_embed_dim")
+TOKENS = ("text_len", "max_text_seq_length")  # where the number of tokens is fixed
+TIME_IDS = 6  # of SDXL: two sizes and one crop, two numbers each
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One argument of one module.
+
+    Attributes:
+        network: the module.
+        parameter: the argument.
+    """
+
+    network: nn.Module
+    parameter: inspect.Parameter
+
+    @property
+    def name(self) -> str:
+        """Of the argument."""
+        return self.parameter.name
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.parameter.default is inspect.Parameter.empty
+
+    def said(self, *keys: str) -> Any:
+        """What the configuration or an attribute says first under one of the keys."""
+        told = (told_of(self.network, key) for key in keys)
+        return next((value for value in told if value is not None), None)
+
+    def width(self, *keys: str) -> int | None:
+        """A width of one of the keys; the first of several."""
+        value = self.said(*keys)
+        while isinstance(value, (tuple, list)) and value:
+            value = value[0]
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def configuration(network: nn.Module) -> Mapping[str, Any]:
+    """What a module keeps as its configuration; empty without one."""
+    config = getattr(network, "config", None)
+    return config if isinstance(config, Mapping) else {}
+
+
+def told_of(network: nn.Module, key: str) -> Any:
+    """What a module says of itself under a key: in its configuration, or as an attribute."""
+    config = configuration(network)
+    if key in config:
+        return config[key]
+    # Not by getattr: diffusers warns about entries of the configuration that are asked for so.
+    value = vars(network).get(key, getattr(type(network), key, None))
+    return None if callable(value) else value
+
+
+def null_conditions(
+    network: nn.Module, arguments: Sequence[inspect.Parameter]
+) -> tuple[Condition, ...]:
+    """The null condition of a module: what is passed for its arguments beside input and time."""
+    found = []
+    for parameter in arguments:
+        asked = Asked(network, parameter)
+        found += next((some for find in FINDERS if (some := tuple(find(asked)))), ())
+    return tuple(found)
+
+
+def _label(asked: Asked) -> Iterator[Condition]:
+    """The label of no class, or the vector of none.
+
+    The null label is the last row of the table of labels. A table without a null label starts with
+    independent, identically distributed rows: then one label is as good as another.
+    """
+    if asked.name not in LABELS:
+        return
+    rows = [
+        module.num_embeddings
+        for path, module in asked.network.named_modules()
+        if isinstance(module, nn.Embedding)
+        and any(word in path.lower() for word in ("label", "class", "y_emb"))
+    ]
+    classes = asked.said("num_classes")
+    classes = classes if isinstance(classes, int) else 0
+    vector = _label_width(asked)
+    if rows:
+        null = "null" if max(rows) == classes + 1 else ""
+        yield Filled(asked.name, null, (), max(rows) - 1, "int")
+    elif vector:
+        yield Filled(asked.name, "no class", (vector,))
+    elif asked.required:
+        yield Filled(asked.name, "", (), classes, "int")
+
+
+def _label_width(asked: Asked) -> int | None:
+    """Width of labels that are vectors: what diffusers projects, or one-hot ones as in EDM."""
+    kind = configuration(asked.network).get("class_embed_type")
+    if kind in ("projection", "simple_projection"):
+        return asked.width("projection_class_embeddings_input_dim")
+    if kind is not None:
+        return None
+    return asked.width("label_dim") if asked.required else None
+
+
+def _text(asked: Asked) -> Iterator[Condition]:
+    """A zero embedding of one token: attention over equal tokens does not see how many they are."""
+    if asked.name not in TEXTS:
+        return
+    widths = asked.said(*TEXT_WIDTHS)
+    if _is_list(asked) and isinstance(widths, (tuple, list)):
+        yield Several(asked.name, "", tuple(Filled("", "", (1, int(n))) for n in widths))
+        return
+    width = asked.width(*TEXT_WIDTHS)
+    if width is None or not (asked.name == TEXT or asked.required):
+        width = width if asked.required and width else cross_attention_width(asked.network)
+    if width is not None:
+        yield Filled(asked.name, "", (asked.width(*TOKENS) or 1, width))
+
+
+def _is_list(asked: Asked) -> bool:
+    """Whether an argument is annotated as a list."""
+    return "list[" in inspect.formatannotation(asked.parameter.annotation).lower()
+
+
+def cross_attention_width(network: nn.Module) -> int | None:
+    """Width of what a module attends to beside its own tokens, told by keys and queries."""
+    for path, layer in network.named_modules():
+        for key, query in (("to_k", "to_q"), ("k_proj", "q_proj"), ("key", "query")):
+            if path.rpartition(".")[2] != key or not isinstance(layer, nn.Linear):
+                continue
+            own = dict(network.named_modules()).get(path.removesuffix(key) + query)
+            if isinstance(own, nn.Linear) and own.in_features != layer.in_features:
+                return layer.in_features
+    return None
+
+
+def _pooled(asked: Asked) -> Iterator[Condition]:
+    if asked.name in POOLED and (width := asked.width(*POOLED_WIDTHS)) is not None:
+        yield Filled(asked.name, "", (width,))
+    if asked.name == "global_hidden_states" and (width := asked.width("global_states_input_dim")):
+        yield Filled(asked.name, "", (1, width))
+
+
+def _mask(asked: Asked) -> Iterator[Condition]:
+    """All tokens count."""
+    if asked.name in MASKS and asked.required:
+        yield Filled(asked.name, "", (asked.width(*TOKENS) or 1,), 1, "int")
+
+
+def _guidance(asked: Asked) -> Iterator[Condition]:
+    """A scale of one; with a default it is needed where the scale is embedded."""
+    needed = asked.required or asked.said("guidance_embeds", "guidance_embed")
+    if asked.name in GUIDANCE and needed:
+        yield Filled(asked.name, "", (), 1.0)
+
+
+def _like_the_input(asked: Asked) -> Iterator[Condition]:
+    if asked.name in SELF and asked.required:
+        yield Like(asked.name)
+
+
+def _added(asked: Asked) -> Iterator[Condition]:
+    """The further conditions of diffusers' U-Nets and of PixArt."""
+    if asked.name != "added_cond_kwargs":
+        return
+    kind = asked.said("addition_embed_type")
+    if kind == "text_time":
+        times = asked.width("addition_time_embed_dim") or 0
+        whole = asked.width("projection_class_embeddings_input_dim") or 0
+        yield Filled("added_cond_kwargs.text_embeds", "", (whole - TIME_IDS * times,))
+        yield Filled("added_cond_kwargs.time_ids", "", (TIME_IDS,))
+    elif kind in ("image", "text_image", "image_hint"):
+        width = asked.width("encoder_hid_dim") or asked.width("cross_attention_dim") or 1
+        yield Filled("added_cond_kwargs.image_embeds", "", (width,))
+        if kind == "text_image":
+            yield Filled("added_cond_kwargs.text_embeds", "", (width,))
+    elif getattr(asked.network, "use_additional_conditions", False):
+        yield Filled("added_cond_kwargs.resolution", "", (2,))
+        yield Filled("added_cond_kwargs.aspect_ratio", "", (1,))
+
+
+FINDERS: tuple[Callable[[Asked], Iterator[Condition]], ...] = (
+    _label,
+    _text,
+    _pooled,
+    _mask,
+    _guidance,
+    _like_the_input,
+    _added,
+)

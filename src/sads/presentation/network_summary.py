@@ -1,0 +1,208 @@
+"""The summary of an architecture: rows of names and words, plain values, HTML."""
+
+from dataclasses import asdict
+from html import escape
+from shlex import quote
+from typing import Any
+
+import numpy as np
+
+from ..doctor.finding import SEVERITIES, Finding
+from ..geometry.anisotropy import Place
+from ..learning import Forecast
+from ..learning.validity import ALL, validity_of
+from ..overview import Summary
+from .assumptions import PREDICTED
+from .forecast import forecast_summary
+from .markup import facts
+from .numbers import counted, percentage, sizes, span, with_error
+from .tables import text_table
+
+MARKS = {"error": "✗", "warning": "!", "note": "·"}
+HEALTHY = "✓"
+PENDING = "..."
+ORIGINS = {
+    "configuration": "made again from its configuration",
+    "arguments": "made again with the arguments that it keeps",
+    "reset": "made again by its method reset_parameters",
+    "measured": "parameters redrawn from the distributions of its own, for its class does not say "
+    "how it starts: give a function that makes networks to be sure",
+}
+
+
+def summary_rows(summary: Summary) -> list[tuple[str, str]]:
+    """Names and words, in the order in which they become known."""
+    rows = [("parameters", _parameters(summary))]
+    if summary.origin is not None:
+        rows.append(("fresh networks", ORIGINS[summary.origin]))
+    rows.append(("predicts", _predicts(summary)))
+    rows += _doctor_rows(summary)
+    rows.append(("anisotropy", _anisotropy(summary)))
+    rows += [(name, _place(place)) for name, place in _grouped(summary.places)]
+    rows.append(("learned last", _learned_last(summary)))
+    rows.append(("next", next_command(summary)))
+    return rows
+
+
+def _untold(summary: Summary, part: str) -> str:
+    return next((f"not told: {why}" for name, why in summary.untold if name == part), PENDING)
+
+
+def _parameters(summary: Summary) -> str:
+    if summary.parameters is None or summary.trained is None:
+        return PENDING
+    still = summary.parameters - summary.trained
+    return f"{summary.parameters:,}" + (f", {still:,} of them do not move" if still else "")
+
+
+def _predicts(summary: Summary) -> str:
+    taken = summary.assumptions
+    if taken is None:
+        return PENDING
+    words = f"{PREDICTED[taken.prediction]}, {taken.schedule} schedule with {taken.steps} steps"
+    return words + "".join(f". Caution: {hint}" for hint in taken.hints)
+
+
+def _doctor_rows(summary: Summary) -> list[tuple[str, str]]:
+    diagnosis = summary.diagnosis
+    if diagnosis is None:
+        return [("doctor", _untold(summary, "doctor"))]
+    if not diagnosis.findings:
+        return [("doctor", f"{HEALTHY} nothing found")]
+    loud = [one for one in diagnosis.findings if one.severity != SEVERITIES[-1]]
+    rows = [("doctor", _finding(one)) for one in loud]
+    notes = [one.code for one in diagnosis.findings if one.severity == SEVERITIES[-1]]
+    if notes:
+        word = "note" if len(notes) == 1 else "notes"
+        mark = MARKS[SEVERITIES[-1]] if loud else HEALTHY
+        rows.append(("doctor", f"{mark} {word}: {', '.join(notes)}"))
+    return rows
+
+
+def _finding(finding: Finding) -> str:
+    return f"{MARKS[finding.severity]} {finding.code}: {finding.meaning}"
+
+
+def _anisotropy(summary: Summary) -> str:
+    if summary.effective is None or summary.effective_error is None:
+        return _untold(summary, "geometry")
+    size = int(np.prod(summary.shape))
+    value = with_error(summary.effective, summary.effective_error, 3)
+    even = (
+        "all alike" if size - summary.effective < 2 * summary.effective_error + 1e-9 else "uneven"
+    )
+    behind = "a closed form" if not summary.networks else f"{summary.networks:,} networks"
+    return f"{even}: scores as if in {value} of {size:,} directions ({behind})"
+
+
+def _grouped(places: tuple[tuple[str, Place], ...]) -> list[tuple[str, Place]]:
+    """The same place of all channels in one row."""
+    means = [(name, place) for name, place in places if name.startswith("mean of channel")]
+    alike = len({(p.band.first, p.band.last, round(p.share, 2)) for _, p in means}) == 1
+    if len(means) > 1 and alike:
+        return [("means of channels", means[0][1]), *places[len(means) :]]
+    return list(places)
+
+
+def _place(place: Place) -> str:
+    first, last = place.band.first, place.band.last
+    levels = f"level {first}" if first == last else f"levels {first} to {last}"
+    times = f"{place.relative:.2g} times the mean eigenvalue"
+    if place.band.null:
+        return f"{percentage(place.share)} in the null space, {levels}; {times}"
+    if place.share < 0.5:
+        return f"spread: half in levels 0 to {place.half:,}; {times}"
+    return f"{percentage(place.share)} in the band of {levels}; {times}"
+
+
+def _learned_last(summary: Summary) -> str:
+    forecast = summary.forecast
+    if forecast is None:
+        return _untold(summary, "forecast")
+    if not forecast.has_order:
+        return f"no order to forecast on {summary.data} (p = {forecast.p_value:.2g})"
+    last = int(np.argmin(forecast.drift))
+    usual = float(np.median(forecast.drift))
+    pace = float(forecast.drift[last]) / usual, float(forecast.drift_error[last]) / abs(usual)
+    return (
+        f"{forecast.labels[last]}, on {summary.data}: the first step learns it at "
+        f"{with_error(*pace, 2)} of the median pace. {_validity(forecast)}"
+    )
+
+
+def _validity(forecast: Forecast) -> str:
+    kind = forecast.about.get("kind", ALL)
+    record = validity_of("cosines", "early", forecast.method, kind)
+    if record is None or not record.with_order:
+        return "Such forecasts are not validated for this kind of network."
+    which = "small networks" if record.kind == ALL else f"small {record.kind}s"
+    return f"Right in {record.right} of {counted(record.with_order, 'case')} of {which}."
+
+
+def next_command(summary: Summary) -> str:
+    """What to do now."""
+    if summary.origin is not None or " " in summary.network or summary.network == "<lambda>":
+        return f"sads.diagnose(network, shape={summary.shape}) says what to change"
+    where = f"{quote(summary.network)} --shape {sizes(summary.shape)}"
+    diagnosis = summary.diagnosis
+    if diagnosis is None and not summary.untold:
+        return PENDING
+    if diagnosis is not None and any(f.severity != SEVERITIES[-1] for f in diagnosis.findings):
+        return f"sads doctor {where} says what to change"
+    return f"sads forecast {where} --data YOUR-DATA"
+
+
+def summary_values(summary: Summary) -> dict[str, Any]:
+    """What `sads summary --json` prints."""
+    return {
+        "network": summary.network,
+        "shape": list(summary.shape),
+        "parameters": summary.parameters,
+        "trained": summary.trained,
+        "origin": summary.origin,
+        "assumptions": None if summary.assumptions is None else asdict(summary.assumptions),
+        "findings": []
+        if summary.diagnosis is None
+        else [asdict(f) for f in summary.diagnosis.findings],
+        "effective_directions": summary.effective,
+        "effective_directions_error": summary.effective_error,
+        "networks": summary.networks,
+        "places": [
+            {
+                "directions": name,
+                "first": place.band.first,
+                "last": place.band.last,
+                "share": place.share,
+                "half": place.half,
+                "relative_eigenvalue": place.relative,
+            }
+            for name, place in summary.places
+        ],
+        "forecast": None if summary.forecast is None else forecast_summary(summary.forecast),
+        "learned_last": _last(summary.forecast),
+        "untold": dict(summary.untold),
+        "next": next_command(summary),
+        "seconds": summary.seconds,
+    }
+
+
+def _last(forecast: Forecast | None) -> str | None:
+    if forecast is None or not forecast.has_order:
+        return None
+    return forecast.labels[int(np.argmin(forecast.drift))]
+
+
+def title(summary: Summary) -> str:
+    """The table's title."""
+    return f"{summary.network} on {sizes(summary.shape)}"
+
+
+def text(summary: Summary) -> str:
+    """The table as lines of text."""
+    lines = text_table([title(summary), ""], summary_rows(summary))
+    return "\n".join([*lines, f"({span(summary.seconds)})"])
+
+
+def html(summary: Summary) -> str:
+    """The same for notebooks."""
+    return facts(escape(title(summary)), summary_rows(summary))

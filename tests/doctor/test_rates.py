@@ -1,0 +1,92 @@
+"""Healthy networks are left in peace: what is usual is said in one line, and how often it is."""
+
+import pytest
+import torch
+from torch import nn
+
+import sads
+from benchmarks import doctor_rates as rates
+from sads.doctor import Diagnosis, Finding
+from sads.presentation.doctor import sentences
+
+RECORDED = ("tensors", "vectors", "signals", "zeros")
+
+
+class Perceptron(nn.Module):
+    """Two layers on image and time."""
+
+    def __init__(self, activation):
+        super().__init__()
+        self.first, self.last, self.activation = nn.Linear(17, 64), nn.Linear(64, 16), activation
+
+    def forward(self, x, t):
+        h = torch.cat([x.flatten(1), (t / 1000).to(x)[:, None]], dim=1)
+        return self.last(self.activation(self.first(h))).view_as(x)
+
+
+class Convolutions(nn.Module):
+    """Two layers, the time added in between."""
+
+    def __init__(self, activation):
+        super().__init__()
+        self.first, self.last = (nn.Conv2d(n, m, 3, padding=1) for n, m in ((1, 16), (16, 1)))
+        self.time, self.activation = nn.Linear(1, 16), activation
+
+    def forward(self, x, t):
+        shift = self.time((t / 1000).to(x)[:, None])[:, :, None, None]
+        return self.last(self.activation(self.first(x) + shift))
+
+
+@pytest.mark.parametrize("kind", [Perceptron, Convolutions])
+@pytest.mark.parametrize("activation", [torch.relu, torch.tanh, nn.functional.silu])
+def test_nothing_above_a_note_is_said_of_two_healthy_layers(kind, activation):
+    family = sads.ScoreFamily(lambda: kind(activation), (1, 4, 4), name="two layers")
+    findings = sads.diagnose(family, networks=24).findings
+    assert {finding.severity for finding in findings} <= {"note"}
+
+
+def finding(code: str, *, usual: bool) -> Finding:
+    return Finding(code, "note", f"evidence of {code}", "meaning", "suggestion", usual=usual)
+
+
+def test_usual_findings_share_a_line_unless_asked_for():
+    findings = (
+        finding("null-space", usual=False),
+        finding("padding-only", usual=True),
+        finding("probe-sensitive", usual=True),
+    )
+    diagnosis = Diagnosis("mine", (1, 4, 4), findings, 24, ())
+    said = "\n".join(sentences(diagnosis))
+    assert "mine on 1x4x4: 1 note." in said
+    assert "evidence of null-space" in said
+    assert "evidence of padding-only" not in said
+    assert "Common in healthy networks: padding-only, probe-sensitive (--all says more)." in said
+    said = "\n".join(sentences(diagnosis, everything=True))
+    assert "3 notes" in said
+    assert "evidence of probe-sensitive" in said
+    assert "Common in healthy" not in said
+
+
+def test_only_findings_that_are_common_are_called_usual():
+    found = sads.diagnose("cnn", shape="1x4x4", networks=24).findings
+    usual = {one.code for one in found if one.usual}
+    assert "padding-only" in usual
+    assert usual <= {"padding-only", "probe-sensitive", "low-frequency-heavy"}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_recorded_findings_are_those_of_the_networks(name):
+    family = dict(rates.zoo())[name]
+    assert rates.said_of(family) == rates.read_record()["zoo"][name]
+
+
+def test_the_record_has_all_networks_of_its_groups():
+    record = rates.read_record()
+    assert set(record["zoo"]) == {subject.factory for subject in rates.SUBJECTS}
+    for group in record.values():
+        assert {severity for one in group.values() for severity in one.values()} <= {"note"}
+
+
+def test_the_table_in_the_docs_is_that_of_the_record():
+    page = rates.PAGE.read_text()
+    assert rates.page_with(rates.table(rates.read_record()), page) == page

@@ -1,0 +1,124 @@
+"""One table about an architecture: what it says, in which order, and of which sources."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import sads as package
+from sads.errors import NetworkError
+from sads.presentation.network_summary import next_command, summary_rows, summary_values
+
+SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
+SHAPE = (1, 8, 8)
+
+
+class Net(nn.Module):
+    def __init__(self, width: int = 8):
+        super().__init__()
+        self.width = width
+        self.inner = nn.Conv2d(1, width, 3, padding=1)
+        self.time = nn.Linear(1, width)
+        self.head = nn.Conv2d(width, 1, 3, padding=1)
+
+    def forward(self, x, t):
+        time = self.time(t[:, None].float() / 1000)[:, :, None, None]
+        return self.head(torch.nn.functional.silu(self.inner(x) + time))
+
+
+class Forgetful(Net):
+    def __init__(self, secret: int):
+        super().__init__(secret)
+
+
+@pytest.fixture(scope="module")
+def blind():
+    return package.summary(SMALL, "1x8x8", networks=96)
+
+
+def test_the_table_names_everything(blind):
+    rows = {}
+    for name, value in summary_rows(blind):
+        rows.setdefault(name, []).append(value)
+    network = package.network(SMALL, shape="1x8x8").member(0)
+    assert rows["parameters"] == [f"{sum(p.numel() for p in network.parameters()):,}"]
+    assert rows["predicts"][0].startswith("noise prediction")
+    assert rows["doctor"][0].startswith("! time-blind")
+    assert "of 64 directions" in rows["anisotropy"][0]
+    assert "eigenvalue" in rows["mean of channel 0"][0]
+    assert "eigenvalue" in rows["low frequencies"][0]
+    assert rows["learned last"][0].startswith("mean of channel 0, on gaussian")
+    assert rows["next"] == [f"sads doctor {SMALL} --shape 1x8x8 says what to change"]
+    assert "time-blind" in str(blind)
+    assert "<table>" in blind._repr_html_()
+    assert {"parameters", "effective directions", "drift, mean of channel 0"} <= {
+        *blind.to_frame()["name"]
+    }
+
+
+def test_the_numbers_are_those_of_the_parts(blind):
+    geometry = package.estimate_geometry(SMALL, shape="1x8x8", networks=96)
+    values = np.linalg.eigvalsh(geometry.matrix())
+    plain = values.sum() ** 2 / (values**2).sum()  # biased low by the noise of the estimate
+    assert plain < blind.effective < 1.3 * plain
+    assert 0 < blind.effective_error < 0.2 * blind.effective
+    mean = np.full(64, 1 / 8)
+    place = dict(blind.places)["mean of channel 0"]
+    relative = mean @ geometry.matrix() @ mean / (geometry.trace / 64)
+    assert place.relative == pytest.approx(relative)
+
+
+def test_parts_come_one_after_the_other():
+    seen = []
+    package.summary("cnn,width=8,depth=1", "1x4x4", networks=24, on_part=seen.append)
+    known = [
+        (
+            s.parameters is not None,
+            s.diagnosis is not None,
+            s.effective is not None,
+            s.forecast is not None,
+        )
+        for s in seen
+    ]
+    assert known == [(True,) * k + (False,) * (4 - k) for k in (1, 2, 3, 4)]
+    assert dict(summary_rows(seen[0]))["anisotropy"] == "..."
+    assert next_command(seen[0]) == "..."
+
+
+def test_a_built_module_is_made_again_or_redrawn_and_that_is_said(caplog):
+    made = package.summary(Net(4), SHAPE, networks=24)
+    assert made.origin == "arguments"
+    assert made.network == "Net"
+    redrawn = package.summary(Forgetful(4), SHAPE, networks=24)
+    assert redrawn.origin == "measured"
+    assert "redrawn" in dict(summary_rows(redrawn))["fresh networks"]
+    # The distributions are nearly those it started from, so the geometry is nearly the same.
+    assert redrawn.effective == pytest.approx(made.effective, rel=0.35)
+    with caplog.at_level(logging.WARNING, "sads"):
+        package.estimate_geometry(Forgetful(4), shape=SHAPE, networks=24, probe="gaussian:1")
+    assert "redrawn" in caplog.text
+
+
+def test_what_cannot_be_told_is_said():
+    class OnlyForward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+    class Odd(Net):
+        def forward(self, x, t):
+            return OnlyForward.apply(super().forward(x, t))
+
+    try:
+        summary = package.summary(Odd, SHAPE, networks=24)
+    except NetworkError:
+        pytest.fail("the parts that can be told are told")
+    assert summary.parameters is not None
+    assert all(why for _, why in summary.untold)
+
+
+def test_plain_values_hold_no_arrays(blind):
+    json.dumps(summary_values(blind))

@@ -1,0 +1,1 @@
+"""Paths from data to noise, and predictions on them."""

@@ -1,0 +1,66 @@
+"""The pages of results say what the rows say, and each has what a reader expects of it."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs" / "results").glob("*.md"))
+RESULTS = runpy.run_path(str(ROOT / "benchmarks" / "results.py"))
+
+
+def test_no_page_is_stale():
+    late = [page.name for page in RESULTS["stale"]()]
+    assert not late, f"{late} differ from their rows: make results"
+
+
+def test_a_changed_number_is_seen():
+    page = (ROOT / "docs" / "results" / "scale.md").read_text()
+    assert RESULTS["rebuilt"](page) == page
+    changed = page.replace("| naive loop | 3.53e+04 |", "| naive loop | 3.52e+04 |")
+    assert changed != page
+    assert RESULTS["rebuilt"](changed) == page
+
+
+def test_every_block_is_known_and_used():
+    told = {
+        name
+        for page in RESULTS["pages"]()
+        for name in re.findall(r"<!-- generated: ([\w-]+) -->", page.read_text())
+    }
+    assert told == RESULTS["TABLES"].keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_is_one_that_is_read_to_the_end(page):
+    """A question, an answer, one figure, a generated table, the protocol folded; some 600 words."""
+    text = page.read_text()
+    before = text.partition("<details")[0]
+    assert re.match(r"# .+\?\n", text)
+    assert "**" in before
+    assert before.count("![") == 1
+    assert "<!-- generated: " in before
+    assert "<summary>" in text
+    assert text.count("<details markdown>") == text.count("</details>")
+    assert len(re.sub(r"<!-- generated.*?<!-- end -->", "", before, flags=re.DOTALL).split()) < 750
+
+
+@pytest.mark.parametrize(
+    ("holds", "interval", "value", "word"),
+    [
+        (True, (0.1, 0.3), 0.2, "**holds**"),
+        (False, (-0.3, -0.1), -0.2, "**reversed**"),
+        (False, (0.1, 0.3), 0.2, "**fails**"),  # above zero, below a bar
+        (None, (-0.1, 0.3), 0.1, "open"),
+        (False, None, -1.0, "**reversed**"),
+    ],
+)
+def test_badges(holds, interval, value, word):
+    assert RESULTS["badge"](holds, interval, value) == word
+
+
+def test_committed_rows_name_no_machine():
+    for table in (ROOT / "docs" / "results").glob("claims-*.csv"):
+        assert not re.search(r"/(work|home|tmp|root)/", table.read_text())
