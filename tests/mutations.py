@@ -109,7 +109,8 @@ def edit_header(content: bytes, rng: np.random.Generator) -> bytes:
             about[_pick(list(about), rng)] = _pick(list(about.values()), rng)
         case 2:
             key = _pick(list(about), rng)
-            about[key] = edit_number(about[key].encode(), rng).decode()
+            # Where no number stands a bit is flipped, which need not leave text.
+            about[key] = edit_number(about[key].encode(), rng).decode(errors="replace")
         case 3:
             header[_pick(tensors, rng)]["dtype"] = _pick(TYPES, rng)
         case 4:

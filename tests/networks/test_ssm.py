@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import cont2discrete
 
+from sads.directions.reflections import Reflection
 from sads.directions.symmetry import symmetry_p_value
 from sads.geometry import estimate_geometry
 from sads.networks import SSM, ScoreFamily
@@ -113,7 +114,7 @@ def test_what_is_not_symmetric_is_not_declared(shape, bidirectional, axis):
     # So many networks see the causal filter with five seeds of eight, the scan with every one.
     folds = estimate_geometry(family, networks=1536, seed=1).folds
     index = np.arange(math.prod(shape)).reshape(shape[1:])
-    assert symmetry_p_value(folds, np.flip(index, axis).reshape(-1)) < 0.001
+    assert symmetry_p_value(folds, Reflection(np.flip(index, axis).reshape(-1))) < 0.001
 
 
 def test_images_are_scanned_row_by_row():

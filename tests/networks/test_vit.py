@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from sads.directions.reflections import Reflection
 from sads.directions.symmetry import symmetry_p_value
 from sads.geometry import Gaussian, Zero, estimate_geometry
 from sads.networks import ScoreFamily, ViT
@@ -83,9 +84,9 @@ def test_fixed_positions_break_flips():
         lambda: ViT((1, 8, 8), **FIELDS, positions="sincos"), (1, 8, 8), Schedule("linear", 50)
     )
     geometry = estimate_geometry(family, networks=1536)
-    flip = np.arange(16).reshape(4, 4)[:, ::-1].reshape(-1)
+    flip = Reflection(np.arange(16).reshape(4, 4)[:, ::-1].reshape(-1))
     assert symmetry_p_value(geometry.folds, flip) < 0.001
-    transpose = np.arange(16).reshape(4, 4).T.reshape(-1)
+    transpose = Reflection(np.arange(16).reshape(4, 4).T.reshape(-1))
     assert symmetry_p_value(geometry.folds, transpose) >= 0.001
 
 

@@ -295,7 +295,7 @@ def test_samples_of_the_wrong_shape(files, text, shape):
         parse_data(text.format(files[0]), shape=shape)
 
 
-@pytest.mark.parametrize("array", [np.ones(()), np.ones(5), np.ones((2, 1, 1, 1, 1))])
+@pytest.mark.parametrize("array", [np.ones(()), np.ones(5), np.ones((2, 1, 1, 1, 1, 1))])
 def test_arrays_that_are_no_samples(tmp_path, array):
     np.save(tmp_path / "a.npy", array)
     with pytest.raises(InputError, match="first axis"):

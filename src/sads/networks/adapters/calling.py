@@ -33,6 +33,7 @@ class Calling:
         source: where this is stated, for the record.
 
     >>> import sads
+    >>> import torch
     >>> from torch import nn
     >>> class Network(nn.Module):
     ...     def __init__(self):
