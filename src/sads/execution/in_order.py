@@ -65,7 +65,7 @@ class InOrder:
                 if not waiting:
                     return
                 self._repeat_lost(waiting)
-                if waiting[0].future.done():
+                if _has_answer(waiting[0].future):
                     first = waiting.popleft()
                     self._answered, self._seen = True, time.monotonic()
                     yield first.arguments, first.future.result()
@@ -107,6 +107,11 @@ class InOrder:
         if now - self._seen > patience:
             what = "all workers have been gone" if self._answered else "no worker has come"
             raise EngineError(f"{what} for {patience:.0f} seconds: start some and begin again")
+
+
+def _has_answer(future: Future[str]) -> bool:
+    """Whether a call has ended well. One made again may have lost its worker at once."""
+    return future.done() and _ended_with(future) is None
 
 
 def _ended_with(future: Future[str]) -> BaseException | None:
