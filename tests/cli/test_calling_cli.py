@@ -142,7 +142,15 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
         (["dit-2", "--shape", "1x40000x40000"], "GiB are there"),
         (["iddpm-16", "--shape", "3x100000x100000"], "choose a smaller shape"),
         (
-            ["nets.py:make", "--shape", "1x1024x1024", "--estimator", "naive", "--subspace", "full"],
+            [
+                "nets.py:make",
+                "--shape",
+                "1x1024x1024",
+                "--estimator",
+                "naive",
+                "--subspace",
+                "full",
+            ],
             "1,048,576 x",
         ),
     ],

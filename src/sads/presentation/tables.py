@@ -25,5 +25,6 @@ def text_table(
     for row in rows:
         table.add_row(*map(Text, row))
     paper = StringIO()
-    Console(file=paper, width=WIDEST, color_system=None).print(table)
+    # In a notebook rich would show the table there instead of writing it.
+    Console(file=paper, width=WIDEST, color_system=None, force_jupyter=False).print(table)
     return [line.rstrip() for line in paper.getvalue().splitlines()]
