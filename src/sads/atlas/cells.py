@@ -85,10 +85,10 @@ def counted(number: int | None) -> str:
     return str(number)
 
 
-def findings(found: Sequence[dict[str, Any]]) -> str:
+def findings(noticed: Sequence[dict[str, Any]]) -> str:
     """The codes of what the doctor finds above a note, and how many notes there are."""
-    loud = [f"{one['severity']}: {one['code']}" for one in found if one["severity"] != "note"]
-    notes = sum(one["severity"] == "note" for one in found)
+    loud = [f"{one['severity']}: {one['code']}" for one in noticed if one["severity"] != "note"]
+    notes = sum(one["severity"] == "note" for one in noticed)
     return "; ".join([*loud, *([f"{notes} note{'s' * (notes != 1)}"] if notes else [])]) or "none"
 
 

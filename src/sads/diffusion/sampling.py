@@ -20,7 +20,7 @@ from ..networks.isolation import OwnDraws
 from ..path import DiffusionPath
 from ..randomness import Random, as_seed, torch_stream
 from ..storage.files import atomic_write
-from .solvers import Solver, solver_named
+from .solvers import Solver, Step, solver_named
 
 BLOCK = 64  # samples that share a generator
 MOST_SAMPLES = 10**9  # more is a slip of the hand
@@ -114,7 +114,8 @@ def sample_chunks(
             def ahead(y: Tensor, level: int, start: int = start) -> Tensor:
                 return draws(partial(_predicted, predict, y, level), start, level, 1)
 
-            x = _update(rule, x, eps, int(t), following, schedule, ahead, noise)
+            target = None if following is None else int(following)
+            x = _taken(rule, Step(x, eps, int(t), target, schedule, ahead, noise.draw))
             done += 1
             if on_step is not None:
                 on_step(done, total)
@@ -133,18 +134,8 @@ def _predicted(predict: Predictor, x: Tensor, t: int) -> Tensor:
 
 
 @torch.inference_mode()
-def _update(
-    rule: Solver,
-    x: Tensor,
-    eps: Tensor,
-    t: int,
-    following: int | None,
-    schedule: DiffusionPath,
-    ahead: Callable[[Tensor, int], Tensor],
-    noise: "_Noise",
-) -> Tensor:
-    target = None if following is None else int(following)
-    return rule.step(x, eps, t, target, schedule, ahead, noise.draw)
+def _taken(rule: Solver, step: Step) -> Tensor:
+    return rule.take(step)
 
 
 class _Noise:

@@ -27,31 +27,40 @@ Predict = Callable[[Tensor, int], Tensor]  # noise at a level
 Draw = Callable[[], Tensor]  # fresh noise
 
 
+@dataclass(frozen=True)
+class Step:
+    """A step that is to be taken.
+
+    Attributes:
+        x: the sample at this level.
+        eps: the noise predicted in it.
+        level: this level.
+        following: the next, less noisy one; None for the data.
+        path: from data to noise.
+        predict: predicted noise of a sample at a level.
+        draw: gives fresh noise.
+    """
+
+    x: Tensor
+    eps: Tensor
+    level: int
+    following: int | None
+    path: DiffusionPath
+    predict: Predict
+    draw: Draw
+
+    @property
+    def clean(self) -> Tensor:
+        """The clean sample that the predicted noise leaves."""
+        return _clean(self.x, self.eps, self.level, self.path)
+
+
 class Solver(ABC):
     """A rule for one step."""
 
     @abstractmethod
-    def step(
-        self,
-        x: Tensor,
-        eps: Tensor,
-        level: int,
-        following: int | None,
-        path: DiffusionPath,
-        predict: Predict,
-        draw: Draw,
-    ) -> Tensor:
-        """The sample at the following level.
-
-        Args:
-            x: the sample at this level.
-            eps: the noise predicted in it.
-            level: this level.
-            following: the next, less noisy one; None for the data.
-            path: from data to noise.
-            predict: predicted noise of a sample at a level.
-            draw: gives fresh noise.
-        """
+    def take(self, step: Step) -> Tensor:
+        """The sample at the following level."""
 
 
 @dataclass(frozen=True)
@@ -60,45 +69,26 @@ class Ancestral(Solver):
 
     eta: float = 1.0
 
-    def step(
-        self,
-        x: Tensor,
-        eps: Tensor,
-        level: int,
-        following: int | None,
-        path: DiffusionPath,
-        predict: Predict,
-        draw: Draw,
-    ) -> Tensor:
-        signal, power = _ends(path, following)
-        clean = _clean(x, eps, level, path)
-        fresh = self.eta * path.posterior_deviation(level, following)
-        x = signal * clean + max(power - fresh**2, 0.0) ** 0.5 * eps
-        return x + fresh * draw().to(x.device) if fresh > 0 else x
+    def take(self, step: Step) -> Tensor:
+        signal, power = _ends(step.path, step.following)
+        fresh = self.eta * step.path.posterior_deviation(step.level, step.following)
+        x = signal * step.clean + max(power - fresh**2, 0.0) ** 0.5 * step.eps
+        return x + fresh * step.draw().to(x.device) if fresh > 0 else x
 
 
 class Heun(Solver):
     """The trapezoidal rule, with Euler's step for its end."""
 
-    def step(
-        self,
-        x: Tensor,
-        eps: Tensor,
-        level: int,
-        following: int | None,
-        path: DiffusionPath,
-        predict: Predict,
-        draw: Draw,
-    ) -> Tensor:
-        ahead = Ancestral(0.0).step(x, eps, level, following, path, predict, draw)
-        if following is None:
+    def take(self, step: Step) -> Tensor:
+        ahead = Ancestral(0.0).take(step)
+        if step.following is None:
             return ahead
-        clean = _clean(x, eps, level, path)
-        eps_ahead = predict(ahead, following)
+        path, following = step.path, step.following
+        eps_ahead = step.predict(ahead, following)
         clean_ahead = _clean(ahead, eps_ahead, following, path)
-        signal = float(path.signal[following]) - float(path.signal[level])
-        noise = float(path.noise[following]) - float(path.noise[level])
-        return x + signal * (clean + clean_ahead) / 2 + noise * (eps + eps_ahead) / 2
+        signal = float(path.signal[following]) - float(path.signal[step.level])
+        noise = float(path.noise[following]) - float(path.noise[step.level])
+        return step.x + signal * (step.clean + clean_ahead) / 2 + noise * (step.eps + eps_ahead) / 2
 
 
 def _ends(path: DiffusionPath, following: int | None) -> tuple[float, float]:

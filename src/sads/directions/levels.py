@@ -80,6 +80,7 @@ class SectorLevels:
     """The levels of one sector, in descending order.
 
     Attributes:
+        mixing: the energies behind the windows; of the levels that are not zero.
         null: which are numerically zero.
         values: eigenvalues without bias.
         others: what networks show that had no part in the eigenvectors.
@@ -87,9 +88,9 @@ class SectorLevels:
         low: limits that hold for the levels of all sectors at once.
         high: likewise.
         windows: how far each is spread over its neighbours.
-        mixing: the energies behind that; of the levels that are not zero.
     """
 
+    mixing: Mixing
     null: Bool[np.ndarray, " s"]
     values: Float[np.ndarray, " s"]
     others: Float[np.ndarray, " s"]
@@ -97,7 +98,6 @@ class SectorLevels:
     low: Float[np.ndarray, " s"]
     high: Float[np.ndarray, " s"]
     windows: Int[np.ndarray, " s"]
-    mixing: Mixing
 
     @classmethod
     def of(cls, part: SectorFolds, largest: float, spread: float) -> "SectorLevels":
@@ -117,7 +117,7 @@ class SectorLevels:
         above = np.where(null & (not seen), np.inf, _times(values, reach))
         low = np.maximum.accumulate(_times(values, -reach)[::-1])[::-1]
         high = np.minimum.accumulate(above)
-        return cls(null, values, others, errors, low, high, windows, mixing)
+        return cls(mixing, null, values, others, errors, low, high, windows)
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,10 @@ def reflections(structure: Structure, name: str) -> list[Reflection]:
     """
     if isinstance(structure, Compressed):
         basis = structure.basis
-        found = _of_cosines(basis, name) if isinstance(basis, Frequencies) else []
+        reflections = _of_cosines(basis, name) if isinstance(basis, Frequencies) else []
     else:
-        found = _of_entries(structure, name)
-    return [reflection for reflection in found if reflection.moves]
+        reflections = _of_entries(structure, name)
+    return [reflection for reflection in reflections if reflection.moves]
 
 
 def _of_entries(structure: Structure, name: str) -> list[Reflection]:

@@ -39,19 +39,12 @@ SCALES: Mapping[str, Setup] = {
     "laptop": Setup("iddpm-16", "1x8x8", SHORT, (0, 1)),
     "paper": Setup("iddpm-16", "1x16x16", "paper", FIVE),
 }
-_TITLES = {
-    "canonical": "canonical",
-    "dct": "DCT",
-    "dst": "DST",
-    "hadamard": "Hadamard",
-    "haar": "Haar",
-}
-_AXES = {
-    "canonical": "pixel",
-    "dct": "frequency",
-    "dst": "frequency index",
-    "hadamard": "sequency",
-    "haar": "scale, place",
+_WORDS = {  # a basis, and what its elements are ordered by
+    "canonical": ("canonical", "pixel"),
+    "dct": ("DCT", "frequency"),
+    "dst": ("DST", "frequency index"),
+    "hadamard": ("Hadamard", "sequency"),
+    "haar": ("Haar", "scale, place"),
 }
 
 
@@ -105,9 +98,10 @@ def draw(data: Data) -> Figure:
         if name in FREQUENCY:
             values, extent = centred(values), (0.5 - side, side - 0.5, side - 0.5, 0.5 - side)
         image = axes.imshow(values, cmap="viridis", vmin=low, vmax=high, extent=extent)
-        axes.set_title(_TITLES[name])
-        axes.set_xlabel(f"{_AXES[name]}, across", fontsize=6)
-        axes.set_ylabel(f"{_AXES[name]}, down", fontsize=6)
+        title, order = _WORDS[name]
+        axes.set_title(title)
+        axes.set_xlabel(f"{order}, across", fontsize=6)
+        axes.set_ylabel(f"{order}, down", fontsize=6)
         axes.tick_params(labelsize=6)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, integer=True))
@@ -154,7 +148,7 @@ def _elements(values: Float[np.ndarray, "H W S"]) -> Float[np.ndarray, "n S"]:
 
 def _low_frequencies(name: str, values: Float[np.ndarray, "H W S"]) -> Finding:
     """Whether the metric falls with frequency."""
-    claim = f"{_TITLES[name]}: low frequencies are modelled worse"
+    claim = f"{_WORDS[name][0]}: low frequencies are modelled worse"
     statistic = "Spearman correlation of MSW2 with minus the frequency"
     first = 1 if name == "dst" else 0  # a sine begins with half a period
     rows, columns = np.indices(values.shape[:2]) + first

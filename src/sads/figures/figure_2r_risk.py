@@ -73,11 +73,11 @@ def draw(data: Data) -> Figure:
     figure = sheet(PAGE, 1.5 * len(networks))
     panels = figure.subplots(len(networks), len(bases), squeeze=False)
     for network, own in zip(networks, panels, strict=True):
-        found = [elements(data.rows, network, "risk", basis) for basis in bases]
-        known = [table.mean(axis=1) for _, table in found if table.size]
+        tables = [elements(data.rows, network, "risk", basis) for basis in bases]
+        known = [table.mean(axis=1) for _, table in tables if table.size]
         low, high = (f(np.concatenate(known)) if known else 1.0 for f in (np.min, np.max))
         image = None
-        for axes, basis, (places, table) in zip(own, bases, found, strict=True):
+        for axes, basis, (places, table) in zip(own, bases, tables, strict=True):
             if table.size:
                 image = axes.imshow(_picture(places, table.mean(axis=1)), vmin=low, vmax=high)
             axes.set_title(f"{basis}\n{network}", fontsize=6)

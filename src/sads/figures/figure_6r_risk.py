@@ -18,17 +18,14 @@ from .readings import (
     SAMPLED,
     WORDS,
     Profile,
-    finished,
+    along_directions,
     if_enough,
     last_step,
-    measured,
     order_over,
     present,
     profile,
-    protocol_of,
 )
 from .style import CYCLE, PAGE, error_bars, sheet
-from .trials import index_of
 from .verdict import Finding
 
 EXPERIMENT = "figure-06"
@@ -36,30 +33,18 @@ EXPERIMENT = "figure-06"
 
 def data(request: Request) -> Data:
     """One row for each trial, measure and moment."""
-    trials = finished(request.rows, EXPERIMENT)
-    rows = [
-        {
-            "network": trial["network"],
-            "place": index_of(trial),
-            "eigenvalue": trial["eigenvalue"],
-            "seed": trial["seed"],
-        }
-        | line
-        for trial in trials
-        for line in measured(trial, (*RISKS, *SAMPLED))
-    ]
-    return Data(rows, protocol_of(trials, EXPERIMENT))
+    return along_directions(request, EXPERIMENT, (*RISKS, *SAMPLED))
 
 
 def profiles(rows: Rows) -> dict[tuple[str, str], Profile]:
     """By network and measure, at the end of training."""
     last = last_step(rows)
-    found = {
+    complete = {
         (network, measure): profile(rows, network=network, measure=measure, step=last)
         for network in present(rows, "network")
         for measure in (*RISKS, *SAMPLED)
     }
-    return {key: own for key, own in found.items() if own is not None}
+    return {key: own for key, own in complete.items() if own is not None}
 
 
 def shapes(rows: Rows) -> dict[tuple[str, str], Shape]:

@@ -43,7 +43,7 @@ from ..storage.files import checksum
 from ..storage.remembered import remembered
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
-from .trials import SMALL_UNET, Setup
+from .trials import SMALL_UNET, Examined, Setup
 from .verdict import Finding
 
 FOLDER = "figure-A"
@@ -56,12 +56,9 @@ LEVELS = 8  # noise levels at which the output at zero is taken
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Network, shape, networks of the initial geometry, seeds, checkpoints and batch size."""
+class Settings(Examined):
+    """The network and its initial geometry, seeds, checkpoints and batch size."""
 
-    network: str
-    shape: str
-    networks: int
     seeds: int
     checkpoints: tuple[int, ...]
     batch: int

@@ -43,6 +43,7 @@ from .trials import (
     SHORT,
     SMALL_UNET,
     THREE,
+    Examined,
     Protocol,
     Setup,
     index_of,
@@ -56,12 +57,9 @@ TESTED = 1_024
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Network, shape, networks of the geometry, directions, seeds and both trainings."""
+class Settings(Examined):
+    """The network and its geometry, directions, seeds and both trainings."""
 
-    network: str
-    shape: str
-    networks: int
     directions: int
     seeds: tuple[int, ...]
     protocol: Protocol

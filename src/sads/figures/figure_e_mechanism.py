@@ -31,15 +31,12 @@ from .data import Data, Experiment, Request, Rows
 from .readings import (
     ANY_SCALE,
     WORDS,
-    finished,
+    along_directions,
     if_enough,
     last_step,
-    measured,
     present,
-    protocol_of,
 )
 from .style import BLACK, BLUE, GREEN, GREY, ORANGE, PAGE, sheet
-from .trials import index_of
 from .verdict import Finding
 
 EXPERIMENT = "mechanism"
@@ -58,25 +55,13 @@ GRANTED: Mapping[str, str] = MappingProxyType(
 
 def data(request: Request) -> Data:
     """One row for each trial and measure, at all moments."""
-    trials = finished(request.rows, EXPERIMENT)
-    rows = [
-        {
-            "network": trial["network"],
-            "place": index_of(trial),
-            "eigenvalue": trial["eigenvalue"],
-            "seed": trial["seed"],
-        }
-        | line
-        for trial in trials
-        for line in measured(trial, MEASURES)
-    ]
-    return Data(rows, protocol_of(trials, EXPERIMENT))
+    return along_directions(request, EXPERIMENT, MEASURES)
 
 
 def effects(rows: Rows, measure: str) -> dict[str, dict[int, float]]:
     """E by network and seed, at the end of training."""
     last = last_step(rows)
-    found: dict[str, dict[int, float]] = {}
+    by_network: dict[str, dict[int, float]] = {}
     for network in present(rows, "network"):
         own = [
             row
@@ -90,22 +75,22 @@ def effects(rows: Rows, measure: str) -> dict[str, dict[int, float]]:
             {row["seed"]: row["value"] for row in own if row["place"] == place}
             for place in places[:2]
         )
-        found[network] = {
+        by_network[network] = {
             seed: math.log(first[seed] / middle[seed])
             for seed in sorted(first.keys() & middle.keys())
         }
-    return found
+    return by_network
 
 
 def ratios(rows: Rows) -> dict[str, float]:
     """The first eigenvalue over the middle one, by network."""
-    found = {}
+    ratios = {}
     for network in present(rows, "network"):
         known = {row["place"]: row["eigenvalue"] for row in rows if row["network"] == network}
         values = [known[place] for place in sorted(known)]
         if len(values) == 3:
-            found[network] = values[0] / values[1]
-    return found
+            ratios[network] = values[0] / values[1]
+    return ratios
 
 
 def draw(data: Data) -> Figure:

@@ -192,7 +192,7 @@ def _linear(rows: Rows) -> list[Finding]:
     exact = [row for row in rows if row["quantity"] == "closed form"]
     if not exact:
         return []
-    found = []
+    findings = []
     for step, when in ((CHECKED[1], "early"), (max(row["step"] for row in exact), "in the end")):
         near = min({row["step"] for row in exact}, key=lambda own, step=step: abs(own - step))
         own = [row for row in exact if row["step"] == near]
@@ -200,8 +200,8 @@ def _linear(rows: Rows) -> list[Finding]:
         value = rank_correlation(x, y)
         claim = f"linear network, {when}: the risk rises with the eigenvalue"
         statistic = f"Spearman correlation after {near} steps, exact"
-        found.append(Finding(claim, statistic, value, None, value > 0))
-    return found
+        findings.append(Finding(claim, statistic, value, None, value > 0))
+    return findings
 
 
 FIGURE_G = Experiment(

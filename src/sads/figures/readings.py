@@ -28,7 +28,8 @@ from ..statistics.shapes import LEAST_SEEDS
 from ..storage.files import regular_file
 from ..sweep.correlation import LEAST_BANDS
 from ..sweep.store.rows import DONE
-from .data import Row, Rows
+from .data import Data, Request, Row, Rows
+from .trials import index_of
 from .verdict import Finding
 
 RESAMPLES = 2_000
@@ -102,6 +103,23 @@ def measured(row: Row, measures: Iterable[str]) -> Iterator[dict[str, Any]]:
         for measure in measures:
             if moment.get(measure) is not None:
                 yield {"measure": measure, "step": moment["step"], "value": moment[measure]}
+
+
+def along_directions(request: Request, experiment: str, measures: Sequence[str]) -> Data:
+    """One row for each trial, measure and moment, with the direction that its data lie along."""
+    trials = finished(request.rows, experiment)
+    rows = [
+        {
+            "network": trial["network"],
+            "place": index_of(trial),
+            "eigenvalue": trial["eigenvalue"],
+            "seed": trial["seed"],
+        }
+        | line
+        for trial in trials
+        for line in measured(trial, measures)
+    ]
+    return Data(rows, protocol_of(trials, experiment))
 
 
 @dataclass(frozen=True, eq=False)

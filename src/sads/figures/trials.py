@@ -42,6 +42,21 @@ class UnfinishedError(SadsError):
 
 
 @dataclass(frozen=True)
+class Examined:
+    """What figures that train by themselves look at.
+
+    Attributes:
+        network: in the network grammar.
+        shape: of one sample.
+        networks: untrained networks behind its geometry.
+    """
+
+    network: str
+    shape: str
+    networks: int
+
+
+@dataclass(frozen=True)
 class Setup:
     """The trainings of one network at one scale.
 

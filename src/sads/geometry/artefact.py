@@ -106,8 +106,8 @@ def _with_basis(directory: Path, plan: Plan) -> Plan:
         expect(got == (shape, np.float64), f"a basis of shape {shape} in float64, got {got}")
         span = Span.of(matrix)
         expect(span.digest == subspace.digest, "the basis that the geometry names")
-    found = Compressed.of(readout.inner, replace(subspace, span=span))
-    return plan.model_copy(update={"readout": found})
+    compressed = Compressed.of(readout.inner, replace(subspace, span=span))
+    return plan.model_copy(update={"readout": compressed})
 
 
 def check_plan(plan: Plan) -> None:

@@ -54,8 +54,8 @@ def with_basis(source: Source, out: Path | None, report: Callable[[], None]) -> 
     omega = _omega(source.plan.seed, readout, subspace)
     sketch = _summed(source, omega, networks, out, report)
     span = leading_span(sketch, omega, subspace.count)
-    found = replace(subspace, digest=span.digest, span=span)
-    plan = source.plan.model_copy(update={"readout": Compressed.of(readout.inner, found)})
+    sketched = replace(subspace, digest=span.digest, span=span)
+    plan = source.plan.model_copy(update={"readout": Compressed.of(readout.inner, sketched)})
     if out is not None:
         write_basis(out, plan)
     return source.with_plan(plan)

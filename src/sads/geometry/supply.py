@@ -4,13 +4,12 @@ A batch is a function of the seed and its number, so that anybody may compute it
 are handed on in the order of their numbers: sums of floating-point numbers depend on it.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from types import TracebackType
 
 import numpy as np
 import torch
@@ -22,18 +21,10 @@ from .state import State
 Moment = Float[np.ndarray, "r r"]
 
 
-class Supply(ABC):
+class Supply(AbstractContextManager["Supply"]):
     """Whoever computes the batches of an estimate; entered before, left when all is done."""
 
-    def __enter__(self) -> "Supply":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

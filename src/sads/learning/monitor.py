@@ -7,9 +7,8 @@ that memory does not grow with the number of steps.
 
 import time as clock
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -44,7 +43,7 @@ TimeKind = Literal["index", "unit", "thousand", "sigma", "log-sigma"]
 Callback = Callable[[int, Mapping[str, float]], None]
 
 
-class Monitor:
+class Monitor(AbstractContextManager["Monitor"]):
     """Loss by direction and noise level, kept in three lines of anybody's training loop.
 
     >>> import sads, torch
@@ -284,15 +283,7 @@ class Monitor:
         self._out = None
         self._lock.close()
 
-    def __enter__(self) -> "Monitor":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 

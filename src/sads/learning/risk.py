@@ -173,8 +173,8 @@ def measure_risk(
                 open_sums.discard(name)
             if on_progress is not None:
                 on_progress(measure.evaluations, relative)
-    found = measure.result(sums["uniform"], sums.get("bound"))
-    return found if sigmas is None else replace(found, sigmas=tuple(sigmas))
+    risk = measure.result(sums["uniform"], sums.get("bound"))
+    return risk if sigmas is None else replace(risk, sigmas=tuple(sigmas))
 
 
 def _at_sigmas(path: DiffusionPath, sigmas: Sequence[float]) -> Float[np.ndarray, " T"]:

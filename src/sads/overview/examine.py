@@ -121,11 +121,11 @@ def _places(geometry: Geometry) -> tuple[tuple[str, Place], ...]:
     """Where the means of the channels and the low frequencies lie."""
     means = ChannelMeans(geometry.shape)
     columns = _mean_columns(geometry.shape)
-    found = [(label, place_of(geometry, columns[:, [c]])) for c, label in enumerate(means.labels)]
+    places = [(label, place_of(geometry, columns[:, [c]])) for c, label in enumerate(means.labels)]
     low = _low_cosines(geometry.shape)
     if low.shape[1]:
-        found.append(("low frequencies", place_of(geometry, low)))
-    return tuple(found)
+        places.append(("low frequencies", place_of(geometry, low)))
+    return tuple(places)
 
 
 def _mean_columns(shape: tuple[int, ...]) -> Float[np.ndarray, "D c"]:

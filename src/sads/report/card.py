@@ -37,8 +37,8 @@ def _rows(subject: Subject, answer: Answer) -> list[tuple[str, str]]:
     if answer.data:
         rows.append(("data", answer.data))
     if subject.diagnosis is not None:
-        found = [f"{one.severity} {one.code}" for one in subject.diagnosis.findings]
-        rows.append(("doctor", ", ".join(found) or "nothing found"))
+        findings = [f"{one.severity} {one.code}" for one in subject.diagnosis.findings]
+        rows.append(("doctor", ", ".join(findings) or "nothing found"))
     return [*rows, *(("taken as", line) for line in taken_as(geometry.plan))]
 
 

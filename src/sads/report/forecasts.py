@@ -20,22 +20,24 @@ def with_forecasts(subjects: Sequence[Subject], directories: Sequence[str | Path
         ArtefactError: if a directory holds no forecast.
         InputError: for a forecast of a network that is in no geometry, and for two of one network.
     """
-    found = list(subjects)
+    forecasted = list(subjects)
     for directory in dict.fromkeys(map(str, directories)):
         forecast = load_forecast(directory)
-        own = [place for place, subject in enumerate(found) if _is_of(forecast, subject)]
+        own = [place for place, subject in enumerate(forecasted) if _is_of(forecast, subject)]
         if not own:
             raise InputError(
                 f"the forecast in {directory} is of {forecast.about.get('network', 'a network')}, "
                 "of which no geometry is given: name its geometry too, or leave the forecast out"
             )
         for place in own:
-            if found[place].forecast is not None:
+            if forecasted[place].forecast is not None:
                 raise InputError(
                     f"{directory} is a second forecast of {forecast.about['network']}: choose one"
                 )
-            found[place] = replace(found[place], forecast=forecast, forecast_directory=directory)
-    return found
+            forecasted[place] = replace(
+                forecasted[place], forecast=forecast, forecast_directory=directory
+            )
+    return forecasted
 
 
 def _is_of(forecast: Forecast, subject: Subject) -> bool:
