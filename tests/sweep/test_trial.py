@@ -38,6 +38,15 @@ def test_the_identity_is_that_of_a_stored_one():
     assert trial().identity() == "8f1d7ae4f93f8d62"
 
 
+@pytest.mark.parametrize("prediction", ["eps", "flow", "score", "v", "x0"])
+def test_only_trials_of_another_target_than_once_are_other_trials(prediction, monkeypatch):
+    """Those that predict v or x0 were trained on noise once: their rows are of other trials."""
+    one = trial(network=f"mlp,prediction={prediction}")
+    now = one.identity()
+    monkeypatch.setattr("sads.sweep.describe.trial.OWN_TARGETS", ())
+    assert (one.identity() != now) == (prediction in ("v", "x0"))
+
+
 @pytest.mark.parametrize(
     "change",
     [

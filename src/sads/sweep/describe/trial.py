@@ -18,6 +18,8 @@ from ...specs.digests import geometry_digest, path_digest
 from .protocol import Protocol
 
 FORMAT = "sads.trial/1"
+#: Networks that say they predict these were once trained on noise; their trials now say otherwise.
+OWN_TARGETS = ("v", "x0")
 ROTATIONS = ("identity", "random", "min", "max", "whiten")
 
 
@@ -79,6 +81,8 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         fields = self.model_dump(mode="json") | {"protocol": self.protocol.identity_fields()}
         if self.draws == 1:
             del fields["draws"]
+        if (prediction := self.network.fields.get("prediction")) in OWN_TARGETS:
+            fields["target"] = prediction
         fields |= {"network": self.network.digest(), "data": self.data.digest()}
         if self.rotation_directory is not None:
             fields["rotation"] = path_digest(self.rotation_directory)
