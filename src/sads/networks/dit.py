@@ -6,14 +6,13 @@ identity, and at x = 0 the features are LN(P) for every draw of the parameters.
 """
 
 from collections.abc import Sequence
-from typing import Unpack
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .initialisation import Constant, Distribution, Normal
 from .layers import attention, timestep_embedding
-from .transformer import TIME_FEATURES, Block, Sizes, Transformer, sincos_positions
+from .transformer import TIME_FEATURES, Block, Transformer, sincos_positions
 
 
 def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
@@ -50,13 +49,23 @@ class DiT(Transformer):
 
     block: type[Block] = ModulatedBlock
 
-    def __init__(self, shape: Sequence[int], *, zero_init: bool = False, **sizes: Unpack[Sizes]):
-        super().__init__(shape, **sizes)
-        self.zero_init = zero_init
-        self.register_buffer(
-            "positions", sincos_positions(self.width, *self.grid), persistent=False
+    def __init__(
+        self,
+        shape: Sequence[int],
+        *,
+        patch: int = 2,
+        width: int = 48,
+        depth: int = 8,
+        heads: int = 4,
+        mlp_ratio: int = 2,
+        zero_init: bool = False,
+    ):
+        super().__init__(
+            shape, patch=patch, width=width, depth=depth, heads=heads, mlp_ratio=mlp_ratio
         )
-        self.modulation: nn.Linear = nn.Linear(self.width, 2 * self.width)
+        self.zero_init = zero_init
+        self.register_buffer("positions", sincos_positions(width, *self.grid), persistent=False)
+        self.modulation: nn.Linear = nn.Linear(width, 2 * width)
         self.head: nn.Module = self.token_layer()
         self.reset()
 

@@ -84,7 +84,8 @@ def preset_family(
     if name not in PRESETS:
         raise InputError(f"unknown network {name!r}{expected_one_of(name, PRESETS)}")
     preset = PRESETS[name]
-    defaults = _defaults(preset.network)
+    parameters = inspect.signature(preset.network).parameters
+    defaults = {n: p.default for n, p in parameters.items() if n != "shape"}
     for field in fields:
         if field not in defaults:
             raise InputError(f"{name} has no field {field!r}{expected_one_of(field, defaults)}")
@@ -101,18 +102,6 @@ def preset_family(
     except (NetworkError, RuntimeError, MemoryError) as error:
         raise InputError(f"{spelled} cannot be built: {brief(error.__cause__ or error)}") from error
     return family
-
-
-def _defaults(network: type[ScoreNetwork]) -> dict[str, Any]:
-    """The fields of a network, also those that its constructor hands to its parent's."""
-    defaults: dict[str, Any] = {}
-    for kind in network.__mro__:
-        parameters = inspect.signature(kind.__init__).parameters.values()
-        own = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-        defaults = own | defaults
-        if all(p.kind is not p.VAR_KEYWORD for p in parameters):
-            break
-    return defaults
 
 
 def _built_bytes(

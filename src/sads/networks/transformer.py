@@ -5,7 +5,6 @@ is usual there would make G = 0.
 """
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 import numpy as np
 import torch
@@ -49,16 +48,6 @@ class Block(nn.Module):
         self.mlp_out: nn.Linear = nn.Linear(mlp_width, width)
 
 
-class Sizes(TypedDict, total=False):
-    """Sizes that every transformer takes, see `Transformer`."""
-
-    patch: int
-    width: int
-    depth: int
-    heads: int
-    mlp_ratio: int
-
-
 class Transformer(ScoreNetwork):
     """A network of patches; subclasses set positions, add a `head` and say how tokens flow.
 
@@ -79,11 +68,11 @@ class Transformer(ScoreNetwork):
         self,
         shape: Sequence[int],
         *,
-        patch: int = 2,
-        width: int = 48,
-        depth: int = 8,
-        heads: int = 4,
-        mlp_ratio: int = 2,
+        patch: int,
+        width: int,
+        depth: int,
+        heads: int,
+        mlp_ratio: int,
     ):
         super().__init__(shape)
         kind = f"a {type(self).__name__}"
@@ -114,12 +103,7 @@ class Transformer(ScoreNetwork):
 
     def token_layer(self) -> nn.Linear:
         """A layer from one token to the entries of its patch."""
-        return nn.Linear(self.width, self.patch**2 * self.shape[0])
-
-    @property
-    def width(self) -> int:
-        """The hidden size."""
-        return self.embed.out_channels
+        return nn.Linear(self.embed.out_channels, self.patch**2 * self.shape[0])
 
     def tokens(self, x: Tensor) -> Tensor:
         """Images (N, C, H, W) to embedded patches with their positions, (N, T, width)."""

@@ -15,7 +15,6 @@ P normal with std 0.02.
 """
 
 from collections.abc import Sequence
-from typing import Unpack
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 from ..errors import InputError
 from .initialisation import Distribution, Normal
 from .layers import attention, timestep_embedding
-from .transformer import TIME_FEATURES, Block, Sizes, Transformer, sincos_positions
+from .transformer import TIME_FEATURES, Block, Transformer, sincos_positions
 
 POSITIONS = ("learned", "sincos")
 
@@ -49,11 +48,23 @@ class ViT(Transformer):
 
     block: type[Block] = PlainBlock
 
-    def __init__(self, shape: Sequence[int], *, positions: str = "learned", **sizes: Unpack[Sizes]):
+    def __init__(
+        self,
+        shape: Sequence[int],
+        *,
+        patch: int = 2,
+        width: int = 48,
+        depth: int = 8,
+        heads: int = 4,
+        mlp_ratio: int = 2,
+        positions: str = "learned",
+    ):
         if positions not in POSITIONS:
             raise InputError(f"unknown positions {positions!r}: expected learned or sincos")
-        super().__init__(shape, **sizes)
-        fixed = sincos_positions(self.width, *self.grid)
+        super().__init__(
+            shape, patch=patch, width=width, depth=depth, heads=heads, mlp_ratio=mlp_ratio
+        )
+        fixed = sincos_positions(width, *self.grid)
         self.learned: bool = positions == "learned"
         if self.learned:
             self.positions: Tensor = nn.Parameter(torch.empty_like(fixed))

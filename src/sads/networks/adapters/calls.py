@@ -117,8 +117,8 @@ class Adapted(nn.Module):
         arrangement = self.convention.arrangement
         if not isinstance(arrangement, (Packed, FramesFirst)):
             return prediction_in(output, x)
-        prediction = prediction_in(output, arrangement.lay_out(x))
-        return Found(arrangement.lay_back(prediction.value, x), prediction.where)
+        found = prediction_in(output, arrangement.lay_out(x))
+        return Found(arrangement.lay_back(found.value, x), found.where)
 
     def _at(self, table: str, t: Tensor, x: Tensor) -> Tensor:
         return self.get_buffer(table)[t].view(-1, *(1,) * (x.ndim - 1))

@@ -83,14 +83,10 @@ def _class(kind: Any, path: Path) -> Any:
     if not isinstance(kind, str):
         raise InputError(f"{path} has no _class_name{expected_one_of(str(kind), CLASSES)}")
     where = import_module(ELSEWHERE[kind]) if kind in ELSEWHERE else diffusers
-    model_class = getattr(where, kind, None)
-    if (
-        not isinstance(model_class, type)
-        or not issubclass(model_class, nn.Module)
-        or not _takes_time(model_class)
-    ):
+    found = getattr(where, kind, None)
+    if not isinstance(found, type) or not issubclass(found, nn.Module) or not _takes_time(found):
         raise InputError(f"{path} has _class_name {kind!r}{expected_one_of(kind, CLASSES)}")
-    return model_class
+    return found
 
 
 def _takes_time(kind: type[nn.Module]) -> bool:
