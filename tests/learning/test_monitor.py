@@ -30,6 +30,7 @@ from sads.learning.record_artefact import FILE, FORMAT, load_record
 from sads.learning.unavoidable import unavoidable_loss
 from sads.networks.presets import preset_family
 from sads.path import RectifiedFlow, Schedule, prediction_named
+from sads.presentation.training_record import record_sentences
 from sads.storage.files import BusyError
 from sads.storage.sealed import read_sealed, write_sealed
 
@@ -453,3 +454,12 @@ def test_wrong_batches_are_refused():
         monitor.update(torch.ones(2, 5), torch.ones(2, 5), torch.tensor([1]))
     with pytest.raises(InputError, match="one time for each"):
         monitor.update(torch.ones(2, 4), torch.ones(2, 4), torch.tensor([1, 2, 3]))
+
+
+def test_nothing_lags_while_the_median_has_learned_nothing():
+    monitor = sads.Monitor((1, 8, 8), every=1)
+    target = torch.randn(64, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    for _ in range(3):
+        monitor.update(-target, target, torch.arange(64))
+    assert monitor.lagging() == ()
+    assert "too early to say what lags" in record_sentences(monitor.record)[0]

@@ -52,7 +52,7 @@ def summary(
                 data=data,
                 networks=networks,
                 seed=seed,
-                on_part=lambda part: tell(f"looking at {network}, {part.seconds:.0f} s"),
+                on_part=lambda part: tell(f"looking at {network}: {_under_way(part)}"),
             )
         if json:
             print(jsonlib.dumps(summary_values(known)))
@@ -68,6 +68,17 @@ def summary(
             seed=seed,
             on_part=lambda part: live.update(_table(part), refresh=True),
         )
+
+
+def _under_way(known: "Summary") -> str:
+    """The part that comes next."""
+    parts = (
+        ("doctor", known.diagnosis),
+        ("geometry", known.effective),
+        ("forecast", known.forecast),
+    )
+    untold = dict(known.untold)
+    return next((p for p, value in parts if value is None and p not in untold), "done")
 
 
 def _table(known: "Summary") -> "Table":

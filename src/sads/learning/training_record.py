@@ -192,11 +192,12 @@ class TrainingRecord(Reported):
     def lagging(self) -> tuple[Lag, ...]:
         """Groups whose learned share is below half of the median one's, the furthest behind first.
 
-        The difference has to be beyond its errors.
+        The difference has to be beyond its errors. As long as the median group has learned
+        nothing, none is called late.
         """
         learned, error = self._shares
         known = np.isfinite(learned)
-        if len(learned) < 2 or not known[-1].any():
+        if len(learned) < 2 or not known[-1].any() or np.median(learned[-1, known[-1]]) <= 0:
             return ()
         usual = np.array(
             [np.median(row[k]) if k.any() else 0.0 for row, k in zip(learned, known, strict=True)]

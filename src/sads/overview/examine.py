@@ -22,7 +22,7 @@ from ..data import Dataset
 from ..directions import FOLDS
 from ..directions.sets import ChannelMeans, MeansAndBands, frequencies
 from ..doctor import diagnose
-from ..errors import SadsError
+from ..errors import InputError, SadsError
 from ..geometry import Geometry, estimate_geometry
 from ..geometry.anisotropy import Place, effective_directions, place_of
 from ..learning import Forecast, Recipe, Scene, forecast_training
@@ -65,6 +65,8 @@ def summarise(
     Raises:
         SadsError: if networks cannot be made or called at all.
     """
+    if networks < FOLDS:
+        raise InputError(f"a summary needs at least {FOLDS} networks, got {networks}")
     started = time.monotonic()
     tell = on_part or (lambda summary: None)
     known = _built(Summary(family.name, family.shape, data.name, origin=origin), family, seed)
@@ -102,7 +104,7 @@ def _measured(
 ) -> Summary:
     geometry = estimate_geometry(
         family,
-        networks=max(networks, FOLDS),
+        networks=networks,
         seed=seed,
         zero_output="last",
         out=None if out is None else out / "geometry",

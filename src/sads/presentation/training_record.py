@@ -51,6 +51,8 @@ def _standing(record: TrainingRecord, lags: tuple[Lag, ...]) -> str:
     usual = f"the median direction has learned {_share(float(np.median(known)))}"
     if len(record.windows) < 2:
         return f"{seen}, {usual}; what lags is told from the second window on."
+    if np.median(known) <= 0:
+        return f"{seen}, {usual}: it is too early to say what lags."
     if not lags:
         return f"{seen}, {usual} of what there is to learn, and none lags behind it."
     lag = "lags" if len(lags) == 1 else "lag"
