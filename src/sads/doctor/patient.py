@@ -23,6 +23,7 @@ from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
 from ..probes import Gaussian
 from ..randomness import stream, torch_stream
+from .finding import Undecided
 from .steps import Steps, move_on, take_steps
 
 INPUTS, FEW = 4, 2  # Gaussian inputs, and as many as exact answers need
@@ -92,10 +93,28 @@ class Examined(Patient):
     Attributes:
         zero: the geometry at x = 0; where the network is silent there, the other one.
         gaussian: the geometry at Gaussian inputs.
+        looks: how often geometries are looked at, at most; a test spends its share of the level.
+        part: how many of the networks that may be had are there; at the last look, all.
     """
 
     zero: Geometry
     gaussian: Geometry
+    looks: int = 1
+    part: float = 1.0
+
+    @property
+    def last(self) -> bool:
+        """Whether no look follows, so that every check has to answer."""
+        return self.part >= 1
+
+    def settle(self, *intervals: tuple[float, float], limit: float) -> None:
+        """Let a check go on only where what it measured lies on one side of its limit.
+
+        Raises:
+            Undecided: if an interval holds the limit, and more networks can be had.
+        """
+        if not self.last and any(low <= limit <= high for low, high in intervals):
+            raise Undecided
 
 
 def admit(family: ScoreFamily, seed: int = 0) -> Patient:

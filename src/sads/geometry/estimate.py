@@ -1,7 +1,7 @@
 """Estimating a geometry: the entry points and their options."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -64,11 +64,13 @@ class Options(PlainOptions, total=False):
         subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
             default the whole, and one that fits where that does not.
         supply: who computes the batches; threads of this process by default.
+        first_look: yield an estimate of so many networks before going on to all `networks`.
     """
 
     probe: Probe
     subspace: Request
     supply: Supply | None
+    first_look: int | None
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -83,7 +85,9 @@ def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geomet
     return deque(running_estimates(family, **options), maxlen=1)[0]
 
 
-def running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
+def running_estimates(
+    family: ScoreFamily, **options: Unpack[Options]
+) -> Generator[Geometry, None, None]:
     """Like `estimate_geometry`, but yields estimates as they improve; the last is the result."""
     with _memory_explained(family):
         yield from _running_estimates(family, **options)
@@ -111,7 +115,8 @@ def _memory_explained(family: ScoreFamily) -> AbstractContextManager[None]:
 
 def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, Source]:
     estimator = estimator_of(options.get("of", "outputs"), options.get("estimator"))
-    goal = Goal.of(options.get("networks"), options.get("tolerance"), estimator)
+    wanted = options.get("networks"), options.get("tolerance")
+    goal = Goal.of(*wanted, estimator, options.get("first_look"))
     source = prepare(
         family,
         options.get("probe") or Zero(),

@@ -151,7 +151,8 @@ class _Run:
             if self.error <= goal.tolerance:
                 return geometry
             growth = min(4.0, max(1.1, 1.03 * (self.error / goal.tolerance) ** 2))
-        next_check = _whole_rounds(plan, growth * self.state.networks)
+        following = goal.networks if goal.first_look and goal.networks else None
+        next_check = following or _whole_rounds(plan, growth * self.state.networks)
         self.state = replace(self.state, next_check=next_check)
         return geometry
 
@@ -170,7 +171,8 @@ def _start(
     source = settled(source, goal)
     source = with_basis(source, out, lambda: report(Progress(0, goal.networks, None)))
     plan = source.plan
-    next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
+    seeing_all = plan.readout.structure.rows // plan.readout.rank
+    next_check = _whole_rounds(plan, goal.first_look or seeing_all)
     return source, replace(State.empty(plan.readout), next_check=next_check)
 
 
