@@ -9,7 +9,7 @@ level at either look, so a healthy network is not accused more often than by a s
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas
 
 NETWORKS = 768  # of each geometry, at most: whitened error 0.05 for iddpm-16
-FIRST, WORTH = 96, 4  # networks of a first look, which pays where so many times as many may follow
+FIRST, WORTH = 72, 4  # networks of a first look, which pays where so many times as many may follow
 Report = Callable[[str], None]
 
 
@@ -130,7 +130,8 @@ def diagnose(
             zero = gaussian
         tell("spectra")
         findings = [finding for check in RESPONSES for finding in check(patient)]
-        seen = partial(Examined, **vars(patient), looks=1 if first is None else 2)
+        known = {own.name: getattr(patient, own.name) for own in fields(patient)}
+        seen = partial(Examined, **known, looks=1 if first is None else 2)
         try:
             part = 1.0 if first is None else first / networks
             told = _told(seen(zero=zero.geometry, gaussian=gaussian.geometry, part=part))

@@ -7,6 +7,7 @@ module fixes its precision, below 1e-4.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -79,6 +80,11 @@ class Patient:
         with torch.inference_mode():
             noise = network(x.clone(), t)
         return (noise - tables.get("constant", 0.0) * x) / tables.get("scale", 1.0)
+
+    @cached_property
+    def usual(self) -> Float[Tensor, "N ..."]:
+        """What the moved network outputs for the Gaussian inputs in the middle of the schedule."""
+        return self.run(self.moved, self.x, self.middle)
 
     @property
     def middle(self) -> int:

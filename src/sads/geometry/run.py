@@ -142,9 +142,10 @@ class _Run:
         geometry = Geometry(plan, self.state.snapshot())
         self.looked_at, self.error = self.state.networks, None
         if geometry.sampled_all_directions:
-            parts = sectors(geometry.structure, plan.symmetries)
-            self.error = halves_error(*geometry.halves(), parts)
-            if goal.tolerance is not None and self.error <= goal.tolerance:
+            if plan.symmetries:
+                parts = sectors(geometry.structure, plan.symmetries)
+                self.error = halves_error(*geometry.halves(), parts)
+            if self.error is None or (goal.tolerance and self.error <= goal.tolerance):
                 self.error = geometry.whitened_error  # without symmetries that the data contradict
         growth = 2.0
         if goal.tolerance is not None and self.error is not None:

@@ -91,8 +91,7 @@ def null_space(patient: Examined) -> Iterator[Finding]:
         raise Undecided
     size = zero.structure.directions
     evidence = f"{null} of {size} directions have eigenvalue zero at x = 0"
-    output = patient.run(patient.moved, patient.x, patient.middle)
-    share = null_share(zero, output.double().numpy())
+    share = null_share(zero, patient.usual.double().numpy())
     if share < ABSENT * null / size:
         yield Finding(
             "null-space",
