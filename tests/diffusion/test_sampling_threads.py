@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ def torch_threads(count: int) -> Iterator[None]:
 class Convolutions(nn.Module):
     """A small network that keeps something while it is called, as careless ones do."""
 
-    seen: set[int] = set()
+    seen: ClassVar[set[int]] = set()
 
     def __init__(self, dropout: float = 0.0):
         super().__init__()
@@ -115,9 +116,7 @@ def test_samples_that_nobody_wants_any_more_are_not_drawn():
         return x
 
     with torch_threads(2):
-        chunks = sample_chunks(
-            predict, (4,), 400, Schedule(), steps=50, chunk=10, others=[predict]
-        )
+        chunks = sample_chunks(predict, (4,), 400, Schedule(), steps=50, chunk=10, others=[predict])
         next(chunks)
         chunks.close()
     assert steps < 40 * 50 / 2

@@ -3,10 +3,11 @@
 Geometries are what takes long, and most of what they are asked is known soon: how much lies on low
 frequencies, whether flips or probes change them by more than a limit. So they are looked at twice:
 after a first part of the networks, where the examination ends if every answer is far enough from
-its limit that more networks will not change it, and after all of them. Tests spend half of their
-level at either look, so a healthy network is not accused more often than by a single look.
+its limit that more networks will not change it, and after all of them. Tests share their level
+between the looks, so a healthy network is not accused more often than by a single look.
 """
 
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, fields
@@ -75,8 +76,8 @@ class Looks(AbstractContextManager["Looks"]):
 
     def finish(self) -> None:
         """Go on to the last estimate."""
-        for self.geometry in self._running:
-            pass
+        for geometry in deque(self._running, maxlen=1):  # none of a closed form
+            self.geometry = geometry
 
 
 def diagnose(

@@ -99,7 +99,7 @@ class Examined(Patient):
     Attributes:
         zero: the geometry at x = 0; where the network is silent there, the other one.
         gaussian: the geometry at Gaussian inputs.
-        looks: how often geometries are looked at, at most; a test spends its share of the level.
+        looks: how often geometries are looked at, at most; tests share their level between them.
         part: how many of the networks that may be had are there; at the last look, all.
     """
 

@@ -1,8 +1,10 @@
 """Estimating a geometry: the entry points and their options."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -64,7 +66,7 @@ class Options(PlainOptions, total=False):
         subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
             default the whole, and one that fits where that does not.
         supply: who computes the batches; threads of this process by default.
-        first_look: yield an estimate of so many networks before going on to all `networks`.
+        first_look: yield an estimate of so many networks first, in small batches of their own.
     """
 
     probe: Probe
@@ -141,12 +143,19 @@ def _stored_subspace(out: str | Path | None) -> Request:
 
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
     report = options.get("on_progress") or (lambda progress: None)
-    out = options.get("out")
+    out, started = options.get("out"), time.perf_counter()
+    report(Progress(0, None, None, "looking at a few networks"))
     with options.get("supply") or Threads() as supply:
         with supply.preparing():
             goal, source = _prepared(family, **options)
+        own = source.plan.subspace
+        asked = options.get("subspace") or _stored_subspace(out)
+
+        def tell(progress: Progress) -> None:
+            report(replace(progress, subspace=own, chosen=own is not None and asked is None))
+
         if out is None:
-            yield from estimates(source, goal, None, report, supply)
+            yield from estimates(source, goal, None, tell, supply, started)
         else:
             with writing(Path(out)):
-                yield from estimates(source, goal, Path(out), report, supply)
+                yield from estimates(source, goal, Path(out), tell, supply, started)

@@ -17,7 +17,7 @@ class Goal:
     Attributes:
         networks: how many, if that is the goal.
         tolerance: the whitened error, if that is the goal.
-        first_look: how many networks of those that are the goal are looked at before the others.
+        first_look: how many networks are looked at before those that are the goal.
     """
 
     networks: int | None
@@ -55,5 +55,4 @@ class Goal:
 
     def batch(self, chunk: int) -> int:
         """Networks per batch, so that every fold gets some."""
-        least = self.first_look or self.networks
-        return chunk if least is None else max(1, min(chunk, least // FOLDS))
+        return chunk if self.networks is None else max(1, min(chunk, self.networks // FOLDS))

@@ -35,11 +35,23 @@ CHECKPOINT_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an estimate is: networks so far, expected in all, and the last known error."""
+    """How far an estimate is.
+
+    Attributes:
+        networks: so far, of the estimate or of what `stage` names.
+        expected: in all.
+        error: the last one that is known.
+        stage: what is done before the networks of the estimate; empty when these are.
+        subspace: that is estimated, once it is known; None for the whole.
+        chosen: whether that subspace was chosen because the whole does not fit in memory.
+    """
 
     networks: int
     expected: int | None
     error: float | None
+    stage: str = ""
+    subspace: str | None = None
+    chosen: bool = False
 
 
 def estimates(
@@ -48,14 +60,18 @@ def estimates(
     out: Path | None,
     report: Callable[[Progress], None],
     supply: Supply,
+    started: float,
 ) -> Iterator[Geometry]:
+    """Estimates as they improve; `started` is what the clock said when it all began."""
     if source.exact is not None:
         yield _closed_form(source.plan, source.exact, out)
         return
     supply.require(source)
     with supply.preparing():
         begun = _resume(source, goal, out) or _start(source, goal, out, report)
-    run = _Run(*begun, goal, out, supply)
+    if goal.first_look is not None:
+        yield _first_look(begun[0], goal.first_look, report, supply, started)
+    run = _Run(*begun, goal, out, supply, started)
     resumed_at = run.state.networks
     geometry: Geometry | None = None
     while goal.networks is None or run.state.networks < goal.networks:
@@ -77,6 +93,23 @@ def estimates(
     yield geometry
 
 
+def _first_look(
+    source: Source,
+    networks: int,
+    report: Callable[[Progress], None],
+    supply: Supply,
+    started: float,
+) -> Geometry:
+    """A rough estimate from few networks; large batches would leave most folds empty."""
+    goal = Goal(networks, None)
+    source = source.with_plan(
+        source.plan.model_copy(update={"batch": goal.batch(source.plan.batch)})
+    )
+    run = _Run(source, State.empty(source.plan.readout), goal, None, supply, started)
+    run.advance(networks, report)
+    return Geometry(source.plan, run.state)
+
+
 def _closed_form(plan: Plan, factor: np.ndarray, out: Path | None) -> Geometry:
     geometry = exact_geometry(plan, factor, 0.0)
     if out is not None:
@@ -94,15 +127,24 @@ class _Run:
         goal: when to stop.
         out: where it is stored, if anywhere.
         supply: who computes the batches.
+        started: the clock when preparations began.
     """
 
-    def __init__(self, source: Source, state: State, goal: Goal, out: Path | None, supply: Supply):
+    def __init__(
+        self,
+        source: Source,
+        state: State,
+        goal: Goal,
+        out: Path | None,
+        supply: Supply,
+        started: float,
+    ):
         self.source, self.state, self.goal, self.out = source, state, goal, out
         self.supply = supply
         self.error: float | None = None
         self.looked_at = 0
         self.stored = time.perf_counter()
-        self.begun = self.stored - state.seconds
+        self.begun = started - state.seconds
 
     def store(self, *, finished: bool) -> None:
         """Note the time spent, and write a checkpoint."""
@@ -152,8 +194,7 @@ class _Run:
             if self.error <= goal.tolerance:
                 return geometry
             growth = min(4.0, max(1.1, 1.03 * (self.error / goal.tolerance) ** 2))
-        following = goal.networks if goal.first_look and goal.networks else None
-        next_check = following or _whole_rounds(plan, growth * self.state.networks)
+        next_check = _whole_rounds(plan, growth * self.state.networks)
         self.state = replace(self.state, next_check=next_check)
         return geometry
 
@@ -169,11 +210,15 @@ def _start(
     source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
 ) -> tuple[Source, State]:
     """The beginning of a fresh run."""
+    report(Progress(0, None, None, "comparing precisions"))
     source = settled(source, goal)
-    source = with_basis(source, out, lambda: report(Progress(0, goal.networks, None)))
+
+    def sketched(networks: int, expected: int) -> None:
+        report(Progress(networks, expected, None, "sketch of the subspace"))
+
+    source = with_basis(source, out, sketched)
     plan = source.plan
-    seeing_all = plan.readout.structure.rows // plan.readout.rank
-    next_check = _whole_rounds(plan, goal.first_look or seeing_all)
+    next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
     return source, replace(State.empty(plan.readout), next_check=next_check)
 
 

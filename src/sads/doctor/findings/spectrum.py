@@ -27,6 +27,7 @@ DRAWS = 256
 ABSENT = 1e-3  # of the energy that white noise has in a subspace
 SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
 LEVEL = 0.01  # of their comparison
+FIRST_LEVEL = 0.002  # of that what a first look may spend
 CERTAIN = 4.0  # standard errors of a share or a distance
 KNOWN = 0.1  # whitened error below which a distance is not biased to speak of
 
@@ -57,7 +58,8 @@ def probe_sensitive(patient: Examined) -> Iterator[Finding]:
         raise NotChecked(f"probe-sensitive: it takes at least {needed:,} networks")
     if zero is gaussian:
         return
-    comparison = compare(zero, gaussian, level=LEVEL / patient.looks, ignore_scale=True)
+    level = LEVEL if patient.looks == 1 else LEVEL - FIRST_LEVEL if patient.last else FIRST_LEVEL
+    comparison = compare(zero, gaussian, level=level, ignore_scale=True)
     whitened_error = max(zero.whitened_error, gaussian.whitened_error)
     reach = CERTAIN * comparison.shape_distance_error
     low = comparison.shape_distance * max(1 - whitened_error**2, 0.0) ** 2 - reach
