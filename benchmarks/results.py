@@ -33,7 +33,7 @@ from sads.figures.catalogue import experiment, file_name
 from sads.figures.data import Data, Request
 from sads.figures.figure_6r_risk import profiles, shapes
 from sads.figures.figure_e_mechanism import effects, ratios
-from sads.figures.readings import RISKS, WORDS, finished, order_over, present, profile
+from sads.figures.stored_experiments import RISKS, WORDS, finished, order_over, present, profile
 from sads.statistics.means import mean_and_error, mean_interval, paired_differences
 from sads.statistics.shapes import LEAST_SEEDS, Contrast
 
