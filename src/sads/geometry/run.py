@@ -1,8 +1,8 @@
 """A run of an estimate: batches of networks, accumulated until the goal is reached.
 
 Batches are computed in threads or by workers (`batch_workers`) and accumulated in their order. Each
-draws from a stream named by the seed and the batch's number, so a run that was killed continues exactly
-where its last checkpoint stood. The error is looked at after numbers of networks that depend on
+draws from a stream named by the seed and the batch's number, so a run that was killed continues
+exactly where its last checkpoint stood. The error is looked at after numbers of networks that depend on
 the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same
 network.
 """
