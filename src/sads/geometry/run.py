@@ -2,9 +2,9 @@
 
 Batches are computed in threads or by workers (`batch_workers`) and accumulated in their order. Each
 draws from a stream named by the seed and the batch's number, so a run that was killed continues
-exactly where its last checkpoint stood. The error is looked at after numbers of networks that depend on
-the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same
-network.
+exactly where its last checkpoint stood. The error is looked at after numbers of networks that
+depend on the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the
+same network.
 """
 
 import math
