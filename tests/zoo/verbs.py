@@ -320,12 +320,10 @@ class EveryVerb:
         assert summary.assumptions.prediction == case.subject.expected
         assert summary.diagnosis is not None
         codes = {finding.code for finding in summary.diagnosis.findings}
-        if "zero-output" in codes:  # there is no geometry of zeros, which is said
-            assert dict(summary.untold)
-        else:
-            assert not summary.untold
-            assert summary.effective is not None
-            assert 1 <= summary.effective <= case.family.size
+        assert ("zero-output" in codes) == (case.subject.zero_output != "explain")
+        assert not summary.untold
+        assert summary.effective is not None
+        assert 1 <= summary.effective <= case.family.size
         assert case.family.name in str(summary)
 
     def test_distance(self, case: Case) -> None:
