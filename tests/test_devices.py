@@ -66,7 +66,7 @@ def test_available_memory_respects_a_limit_of_the_address_space():
 def test_what_cannot_fit_is_refused_with_what_is_needed_and_there(monkeypatch):
     monkeypatch.setattr("sads.devices.available_memory", lambda: 2**30)
     require_memory(2**30, "this", "wait")
-    with pytest.raises(InputError, match=r"this needs 3.0 GiB of memory, 1.0 GiB are there: wait"):
+    with pytest.raises(InputError, match=r"needs 3.0 GiB of memory, 1.0 GiB are available: wait"):
         require_memory(3 * 2**30, "this", "wait")
 
 

@@ -137,9 +137,9 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
             ["iddpm-cifar10", "--shape", "3x256x256", "--networks", "12", "--subspace", "full"],
             "1,200.0 GiB",
         ),
-        (["nets.py:make", "--shape", "1x40000x40000"], "GiB are there"),
-        (["mlp", "--shape", "1x40000x40000"], "GiB are there"),
-        (["dit-2", "--shape", "1x40000x40000"], "GiB are there"),
+        (["nets.py:make", "--shape", "1x40000x40000"], "GiB are available"),
+        (["mlp", "--shape", "1x40000x40000"], "GiB are available"),
+        (["dit-2", "--shape", "1x40000x40000"], "GiB are available"),
         (["iddpm-16", "--shape", "3x100000x100000"], "choose a smaller shape"),
         (
             [

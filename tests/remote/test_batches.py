@@ -12,7 +12,7 @@ import sads.execution.in_order as in_order
 from sads.errors import InputError, NetworkError
 from sads.execution.local import EngineError
 from sads.geometry import Forward, Gaussian, load_geometry
-from sads.remote import EngineSupply, supply_for
+from sads.remote import EngineWorkers, batch_workers_for
 from sads.specs import NetworkSpec, ProbeSpec
 
 from ..sweep.small import InProcess
@@ -245,12 +245,12 @@ def test_moments_that_wait_do_not_fill_the_memory(monkeypatch):
             return future
 
     engine, seen = Counting(8), []
-    supply = EngineSupply(engine, NetworkSpec.parse(UNET), ProbeSpec.parse("zero"))
-    assert supply_for(None, UNET, sads.network(UNET), "zero") is None
+    batch_workers = EngineWorkers(engine, NetworkSpec.parse(UNET), ProbeSpec.parse("zero"))
+    assert batch_workers_for(None, UNET, sads.network(UNET), "zero") is None
     sads.geometry.estimate_geometry(
         sads.network(UNET, shape="1x8x8"),
         networks=240,
-        supply=supply,
+        batch_workers=batch_workers,
         on_progress=lambda progress: seen.append(len(under_way)),
     )
     # Two at most are under way: the one that is added next, and one more.

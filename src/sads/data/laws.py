@@ -229,7 +229,7 @@ class Sphere(Law):
 
 
 def powers(signal: Powers, noise: Powers | None) -> tuple[Powers, Powers]:
-    """The powers of signal and noise; that of the noise is the rest of one unless given."""
+    """The powers of signal and noise; unless given, that of the noise is one minus the other."""
     return signal, 1 - signal if noise is None else noise
 
 

@@ -82,4 +82,4 @@ def write_spectrum(
     try:
         write_sealed(directory / FILE, FORMAT, header, arrays)
     except ArtefactError:
-        return  # of somebody else, or a full disk: the spectrum is known all the same
+        return  # not ours to write, or a full disk: the spectrum is known all the same
