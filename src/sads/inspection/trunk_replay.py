@@ -38,7 +38,7 @@ class DivergedError(Exception):
     """A pass that is not the recorded one; it has to be made in full."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Trunk:
     """What was called before a call, and what it returned.
 
