@@ -4,7 +4,7 @@ import csv
 from collections import Counter
 
 from sads.figures.catalogue import experiment
-from sads.figures.readings import WORDS
+from sads.figures.stored_experiments import WORDS
 from sads.statistics.means import mean_interval, paired_differences
 from sads.statistics.shapes import LEAST_SEEDS
 

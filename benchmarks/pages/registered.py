@@ -11,7 +11,7 @@ from sads.figures.catalogue import experiment
 from sads.figures.data import Data, Request
 from sads.figures.figure_6r_risk import profiles, shapes
 from sads.figures.figure_e_mechanism import effects, ratios
-from sads.figures.readings import RISKS, SAMPLED, WORDS, order_over, present, profile
+from sads.figures.stored_experiments import RISKS, SAMPLED, WORDS, order_over, present, profile
 from sads.statistics.means import mean_interval, paired_differences
 from sads.statistics.shapes import LEAST_SEEDS, Contrast, Shape
 

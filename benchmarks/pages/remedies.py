@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from sads.doctor.worth import Worth
-from sads.figures.readings import finished, present
+from sads.figures.stored_experiments import finished, present
 from sads.statistics.means import mean_interval, paired_differences
 from sads.statistics.shapes import LEAST_SEEDS
 

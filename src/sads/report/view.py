@@ -14,9 +14,9 @@ from ..presentation.numbers import sizes, with_error
 from ..presentation.ranking import validity_sentences
 from .commands import geometry_command
 from .forecasts import forecast_view
-from .measured import Sheet, SweepReading
 from .sentences import Answer, differs, held
 from .subjects import Subject
+from .sweep_measurements import Sheet, SweepReading
 
 MOST_BANDS = 400  # rows of a table of bands
 MOST_LINES = 20  # of what a sweep says
