@@ -11,7 +11,7 @@ import torch
 from sads.alignment import load_rotation
 from sads.diffusion import read_training, stored_rotation
 from sads.geometry import load_geometry
-from sads.geometry.spectra import read_spectrum
+from sads.geometry.spectra import read_kept
 from sads.specs.digests import path_digest as digest
 from sads.sweep.store.database import read_rows
 from sads.sweep.store.outcome import read_result
@@ -40,7 +40,7 @@ def test_geometry(version):
 
 def test_a_spectrum_of_the_first_format_is_computed_again():
     found = load_geometry(GOLDEN / "geometry-1")
-    assert read_spectrum(GOLDEN / "geometry-1", found.plan, found.state) is None
+    assert read_kept(GOLDEN / "geometry-1", found.plan, found.state) is None
 
 
 @VERSIONS

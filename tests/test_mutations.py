@@ -19,7 +19,7 @@ from sads.diffusion import read_training
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
 from sads.geometry.artefact import read_state
-from sads.geometry.spectra import read_spectrum, write_spectrum
+from sads.geometry.spectra import read_kept, write_spectrum
 from sads.specs.digests import _artefact_digest
 from sads.storage.cached_results import remembered
 from sads.storage.sealed import write_sealed
@@ -76,15 +76,15 @@ def spectrum(place: Path) -> Case:
     write_spectrum(place, found.plan, found.state, found.spectrum())
 
     def load():
-        kept = read_spectrum(place, found.plan, found.state)
+        kept = read_kept(place, found.plan, found.state)
         if kept is None:
             raise ArtefactError("it is computed again")
         return bits(
-            vars(kept)
+            vars(kept.spectrum)
             | {
-                "structure": str(kept.structure),
-                "bands": str(kept.bands),
-                "resolution": str(kept.resolution),
+                "structure": str(kept.spectrum.structure),
+                "bands": str(kept.spectrum.bands),
+                "resolution": str(kept.spectrum.resolution),
             }
         )
 

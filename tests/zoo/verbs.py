@@ -311,6 +311,23 @@ class EveryVerb:
         squared = (predicted - noise).square().flatten(1).sum(dim=1)
         assert summed == pytest.approx(float(squared.mean()), rel=1e-5)
 
+    def test_summary(self, case: Case) -> None:
+        summary = sads.summary(case.source, case.family.shape, data=case.data, networks=NETWORKS)
+        untrained = list(case.family.member(0).parameters())
+        assert (summary.network, summary.shape) == (case.family.name, case.family.shape)
+        assert summary.parameters == sum(p.numel() for p in untrained)
+        assert summary.assumptions is not None
+        assert summary.assumptions.prediction == case.subject.expected
+        assert summary.diagnosis is not None
+        codes = {finding.code for finding in summary.diagnosis.findings}
+        if "zero-output" in codes:  # there is no geometry of zeros, which is said
+            assert dict(summary.untold)
+        else:
+            assert not summary.untold
+            assert summary.effective is not None
+            assert 1 <= summary.effective <= case.family.size
+        assert case.family.name in str(summary)
+
     def test_distance(self, case: Case) -> None:
         samples = Dataset(case.samples, "samples")
         apart, same = (sads.distance(samples, other) for other in (case.data, samples))

@@ -32,7 +32,6 @@ SMALL = 4096  # entries of results that are kept in any case
 MOST = 16  # trunks kept at once
 
 Key = tuple[Any, ...]
-Seen = Callable[[Any, Arguments, Keywords], Any]
 
 
 class DivergedError(Exception):
