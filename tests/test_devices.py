@@ -58,8 +58,8 @@ def test_available_memory_respects_a_limit_of_the_address_space():
     there = "from sads.devices import available_memory; print(available_memory())"
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30)); "
     command = [sys.executable, "-c", limit + there]
-    found = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert 0 < found < 4 * 2**30
+    number = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert 0 < number < 4 * 2**30
     assert available_memory() > 0
 
 

@@ -72,11 +72,11 @@ def identity(place: Path) -> Case:
 
 
 def spectrum(place: Path) -> Case:
-    found = load_geometry(GOLDEN / "geometry-1")
-    write_spectrum(place, found.plan, found.state, found.spectrum())
+    geometry = load_geometry(GOLDEN / "geometry-1")
+    write_spectrum(place, geometry.plan, geometry.state, geometry.spectrum())
 
     def load():
-        kept = read_kept(place, found.plan, found.state)
+        kept = read_kept(place, geometry.plan, geometry.state)
         if kept is None:
             raise ArtefactError("it is computed again")
         return bits(
@@ -95,8 +95,8 @@ def rotation(place: Path) -> Case:
     load_rotation(GOLDEN / "rotation-1").save(place)
 
     def load():
-        found = load_rotation(place)
-        return found.origin, bits({"matrix": found.matrix})
+        rotation = load_rotation(place)
+        return rotation.origin, bits({"matrix": rotation.matrix})
 
     return place / "rotation.safetensors", load, (*ANYWHERE, edit_header, edit_header)
 
@@ -168,9 +168,9 @@ def driver(place: Path) -> Case:
     def opened():
         load()
         store = Store(Layout(place))
-        found = store.statuses()
+        statuses = store.statuses()
         store.close()
-        return found
+        return statuses
 
     return layout, opened, kinds
 
@@ -267,11 +267,11 @@ UNSEALED = (
 
 def check_sealed(case: Callable[[Path], Case], place: Path, count: int, *, quiet=True) -> None:
     path, load, kinds = case(place)
-    found = survey(path, load, count=count, kinds=kinds)
+    tally = survey(path, load, count=count, kinds=kinds)
     if not quiet:
-        print(case.__name__, json.dumps(found))
-    assert set(found) <= {"refused", "equal"}, found
-    assert found["refused"] > count / 2  # the mutations do change what the files say
+        print(case.__name__, json.dumps(tally))
+    assert set(tally) <= {"refused", "equal"}, tally
+    assert tally["refused"] > count / 2  # the mutations do change what the files say
 
 
 def check_unsealed(case: Callable[[Path], Case], place: Path, count: int, *, quiet=True) -> None:

@@ -137,10 +137,10 @@ def test_estimate_by_name_by_family_and_by_factory():
     np.testing.assert_array_equal(
         by_name.factor, sads.estimate_geometry(family, networks=60).factor
     )
-    found = sads.estimate_geometry(
+    geometry = sads.estimate_geometry(
         lambda: Conv(), shape=(1, 4, 4), networks=60, probe=sads.Gaussian(1.0)
     )
-    assert found.structure.kind == "channels"
+    assert geometry.structure.kind == "channels"
     with pytest.raises(sads.InputError, match="pass shape"):
         sads.estimate_geometry(Conv)
 

@@ -82,8 +82,8 @@ def test_the_first_line_of_every_result_says_what_is_assumed(sads, nets):
         assert out.startswith(TAKEN), command
     assert TAKEN in (nets / "report.html").read_text()
     for command in (commands[1], commands[2]):
-        found = json.loads(sads(*command, "--json")[1])
-        assert found["assumptions"]["time"] == "labels"
+        printed = json.loads(sads(*command, "--json")[1])
+        assert printed["assumptions"]["time"] == "labels"
 
 
 def test_networks_that_are_called_differently_are_told_apart_in_a_ranking(sads, nets):
@@ -116,10 +116,14 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
     for said in ("integrated exactly", "Features in float32", "64 x 64 entries", "GiB", "Nothing"):
         assert said in out
     assert not (nets / "run").exists()
-    found = json.loads(sads(*arguments, "--json")[1])
-    assert Assumptions(**found["assumptions"]).time == "t"
-    assert (found["rows"], found["readout"], found["precision"]) == (64, "convolution", "float32")
-    assert 0 < found["memory_bytes"] < found["memory_available"]
+    printed = json.loads(sads(*arguments, "--json")[1])
+    assert Assumptions(**printed["assumptions"]).time == "t"
+    assert (printed["rows"], printed["readout"], printed["precision"]) == (
+        64,
+        "convolution",
+        "float32",
+    )
+    assert 0 < printed["memory_bytes"] < printed["memory_available"]
     code, out, _ = sads(*arguments, "--estimator", "naive")
     assert "plain outputs are sampled: the estimator is naive" in out
     assert "no network will be drawn" in sads("geometry", "dit-2", "--dry-run")[1]

@@ -102,9 +102,9 @@ def test_a_dry_run_tells_the_trials_and_the_time_and_writes_nothing(sads, tmp_pa
     assert "4 trials of mlp,width=8,depth=1 (1x4x4)" in lines[4]
     assert "4 trials to run, about" in lines[5]
     code, text, _ = sads("sweep", spec, "--dry-run", "--json", "--out", str(out))
-    found = json.loads(text)
-    assert len(found["trials"]) == 4
-    assert found["seconds"] > 0
+    printed = json.loads(text)
+    assert len(printed["trials"]) == 4
+    assert printed["seconds"] > 0
     assert not out.exists()
 
 
@@ -119,9 +119,9 @@ def test_the_papers_protocol_can_be_dry_run(sads, tmp_path, in_process, monkeypa
     )
     code, text, _ = sads("sweep", str(spec), "--dry-run", "--json")
     assert code == 0
-    found = json.loads(text)
-    assert len(found["trials"]) == 10
-    assert found["seconds"] > 10 * 3600  # hours each: nobody waits for these in a test
+    printed = json.loads(text)
+    assert len(printed["trials"]) == 10
+    assert printed["seconds"] > 10 * 3600  # hours each: nobody waits for these in a test
 
 
 def test_an_estimate_is_near_what_a_sweep_takes(sads, tmp_path, in_process):

@@ -109,19 +109,19 @@ def standing_out(found: Comparison) -> set[int]:
 @pytest.mark.parametrize("counts", [(200, 200), (100, 1000)])
 def test_equal(counts):
     # Told apart with probability 0.01 each.
-    found = compare(*pair(VALUES, counts=counts))
-    assert not found.different
-    assert contradictions(found) == []
-    assert found.scale == pytest.approx(1, abs=0.05)
+    comparison = compare(*pair(VALUES, counts=counts))
+    assert not comparison.different
+    assert contradictions(comparison) == []
+    assert comparison.scale == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("counts", [(200, 200), (100, 1000), (1000, 100)])
 def test_a_common_factor_of_three(counts):
-    found = compare(*pair(3 * VALUES, counts=counts))
-    assert (found.scale_different, found.shape_different) == (True, False)
-    assert found.scale_low < 3 < found.scale_high < 3.4
-    assert not standing_out(found)
-    assert "by a common factor, which turns no direction" in comparison_sentences(found)[0]
+    comparison = compare(*pair(3 * VALUES, counts=counts))
+    assert (comparison.scale_different, comparison.shape_different) == (True, False)
+    assert comparison.scale_low < 3 < comparison.scale_high < 3.4
+    assert not standing_out(comparison)
+    assert "by a common factor, which turns no direction" in comparison_sentences(comparison)[0]
 
 
 @pytest.mark.parametrize("second", ["sampled", "closed form"])
@@ -129,48 +129,48 @@ def test_only_the_largest_eigenvalue_four_times(second):
     """The scale is what the other eleven have, and only index 0 stands out."""
     values = VALUES * np.where(np.arange(SIZE) == 0, 4, 1)
     a, b = pair(values)
-    found = compare(a, b if second == "sampled" else exact(factor(values)))
-    assert (found.scale_different, found.shape_different) == (False, True)
-    assert found.scale == pytest.approx(1, abs=0.05)
-    assert standing_out(found) == {0}
-    top = found.bands[0]
+    comparison = compare(a, b if second == "sampled" else exact(factor(values)))
+    assert (comparison.scale_different, comparison.shape_different) == (False, True)
+    assert comparison.scale == pytest.approx(1, abs=0.05)
+    assert standing_out(comparison) == {0}
+    top = comparison.bands[0]
     assert top.relative_low < 4 < top.relative_high
     assert top.relative_low > 2
-    words = comparison_sentences(found)
+    words = comparison_sentences(comparison)
     assert "in shape, not by a common factor" in words[0]
     assert "most directions agree" in words[1]
     assert "stands out from that factor" in words[1]
 
 
 def test_a_rotation_alone():
-    found = compare(*pair(VALUES, turned(0.5), counts=(400, 400)))
-    assert (found.scale_different, found.shape_different) == (False, True)
-    assert {1, 7} <= standing_out(found)
-    assert len(standing_out(found)) <= 5
+    comparison = compare(*pair(VALUES, turned(0.5), counts=(400, 400)))
+    assert (comparison.scale_different, comparison.shape_different) == (False, True)
+    assert {1, 7} <= standing_out(comparison)
+    assert len(standing_out(comparison)) <= 5
 
 
 def test_two_halves_scaled_in_opposite_ways():
-    found = compare(*pair(VALUES * np.where(np.arange(SIZE) < 6, 2, 1 / 2)))
-    assert (found.scale_different, found.shape_different) == (False, True)
-    assert found.scale == pytest.approx(1, abs=0.1)
-    assert len(standing_out(found)) == SIZE
+    comparison = compare(*pair(VALUES * np.where(np.arange(SIZE) < 6, 2, 1 / 2)))
+    assert (comparison.scale_different, comparison.shape_different) == (False, True)
+    assert comparison.scale == pytest.approx(1, abs=0.1)
+    assert len(standing_out(comparison)) == SIZE
 
 
 def test_the_factor_of_closed_forms_is_that_of_most_directions():
     values = 3 * VALUES * np.where(np.arange(SIZE) < 2, 5, 1)
-    found = compare(exact(factor()), exact(factor(values)))
-    assert found.scale == pytest.approx(3)
-    assert found.scale_low == pytest.approx(found.scale_high)
-    assert standing_out(found) == {0, 1}
-    assert contradictions(found) == []
+    comparison = compare(exact(factor()), exact(factor(values)))
+    assert comparison.scale == pytest.approx(3)
+    assert comparison.scale_low == pytest.approx(comparison.scale_high)
+    assert standing_out(comparison) == {0, 1}
+    assert contradictions(comparison) == []
 
 
 def test_geometries_without_a_common_direction_have_a_scale():
     first, second = (factor(VALUES * mask) for mask in (np.arange(SIZE) < 6, np.arange(SIZE) >= 6))
-    found = compare(exact(first), exact(second))
-    assert found.different
-    assert found.scale > 0
-    assert contradictions(found) == []
+    comparison = compare(exact(first), exact(second))
+    assert comparison.different
+    assert comparison.scale > 0
+    assert contradictions(comparison) == []
 
 
 def test_the_common_value_is_where_most_are():

@@ -104,8 +104,8 @@ def test_sectors_keep_close_eigenvalues_apart():
     # Their order is not decided, and said so: they share a band and the interval of the index.
     assert [(level.index_low, level.index_high) for level in split.resolution[:2]] == [(0, 1)] * 2
     assert split.bands[0].width == plain.bands[0].width == 2
-    found = np.abs(split.eigenvectors[:, :2].T @ np.stack([even, odd], axis=1))
-    np.testing.assert_allclose(np.sort(found, axis=1), [[0, 1], [0, 1]], atol=0.02)
+    magnitudes = np.abs(split.eigenvectors[:, :2].T @ np.stack([even, odd], axis=1))
+    np.testing.assert_allclose(np.sort(magnitudes, axis=1), [[0, 1], [0, 1]], atol=0.02)
 
 
 def test_pairs_of_the_square_are_exactly_degenerate():

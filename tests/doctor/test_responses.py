@@ -91,9 +91,9 @@ def test_a_checkpoint_function_of_one_s_own_is_examined():
 
 @pytest.mark.parametrize("name", ["iddpm-16", "iddpm-mnist", "iddpm-celeba", "iddpm-cifar10"])
 def test_the_papers_u_nets_are_time_blind(name):
-    found = list(time_blind(admit(sads.network(name))))
-    assert [f.code for f in found] == ["time-blind"]
-    assert "use groups=8" in found[0].suggestion
+    items = list(time_blind(admit(sads.network(name))))
+    assert [f.code for f in items] == ["time-blind"]
+    assert "use groups=8" in items[0].suggestion
 
 
 @pytest.mark.parametrize("name", ["iddpm-16,groups=8", "iddpm-16,channels=64", "mlp", "cnn"])
@@ -124,8 +124,8 @@ def test_diffusers_u_nets_of_64_channels_see_the_time(name, channels, tmp_path):
 
 
 def test_a_dit_is_time_blind_at_the_start_only():
-    found = list(time_blind(admit(sads.network("dit-2"))))
-    assert [f.code for f in found] == ["time-blind-at-init"]
+    items = list(time_blind(admit(sads.network("dit-2"))))
+    assert [f.code for f in items] == ["time-blind-at-init"]
 
 
 def test_padding_is_found_although_norms_multiply_rounding():
@@ -174,9 +174,9 @@ def test_a_network_that_cannot_be_copied_is_examined():
 )
 def test_saturation_of_functions(function, scale, share):
     x = scale * torch.linspace(-1, 1, 100).view(10, 10) + 0.5 * scale / 100
-    found = most_saturated(lambda: function(x))
-    assert found is not None
-    assert found.share == pytest.approx(share, abs=0.03)
+    saturation = most_saturated(lambda: function(x))
+    assert saturation is not None
+    assert saturation.share == pytest.approx(share, abs=0.03)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def engine(request, tmp_path_factory):
     """Starting processes takes seconds: all tests of an engine share two workers."""
     log = tmp_path_factory.mktemp("engine") / "workers.log"
-    found = make_engine(request.param, workers=2, log=log)
-    yield found
-    found.close()
+    made = make_engine(request.param, workers=2, log=log)
+    yield made
+    made.close()
 
 
 def test_calls_come_back(engine: Engine):

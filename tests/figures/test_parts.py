@@ -151,10 +151,10 @@ def test_a_classifier_needs_its_direction():
 
 
 def test_signals_are_smooth_and_scaled():
-    found = signals.signals(500, 64)
-    assert found.shape == (500, 1, 64)
-    assert found.std() == pytest.approx(1.0, abs=1e-3)
-    energy = np.abs(np.fft.rfft(found[:, 0], axis=1)) ** 2
+    signals_made = signals.signals(500, 64)
+    assert signals_made.shape == (500, 1, 64)
+    assert signals_made.std() == pytest.approx(1.0, abs=1e-3)
+    energy = np.abs(np.fft.rfft(signals_made[:, 0], axis=1)) ** 2
     assert energy[:, signals.WAVES :].sum() < 1e-6 * energy.sum()
 
 
@@ -211,8 +211,8 @@ def test_a_figure_is_not_computed_for_a_place_that_cannot_be_written(tmp_path, m
 
 def test_the_bound_of_figure_5_is_of_the_exact_geometry():
     """The second moment of 4,000 networks, whose entries have relative errors below 1/30."""
-    found = outputs(4_000)
-    np.testing.assert_allclose(found.T @ found / len(found), exact(), rtol=0.1, atol=0.02)
+    output = outputs(4_000)
+    np.testing.assert_allclose(output.T @ output / len(output), exact(), rtol=0.1, atol=0.02)
 
 
 def test_pictures_of_bases_are_in_place():
@@ -254,5 +254,5 @@ def test_figure_6_runs_the_trials_of_the_example():
     for grid in example.grid:
         (name,) = map(str, grid.networks)
         for kind, places in parts[name].items():
-            found = getattr(grid, kind)
-            assert found == (places if places == "all" else tuple(places))
+            attribute = getattr(grid, kind)
+            assert attribute == (places if places == "all" else tuple(places))

@@ -248,8 +248,8 @@ def test_large_networks_are_read_in_a_quarter_of_the_passes(monkeypatch):
 
 def test_estimates_have_the_same_bits_without_trunks(monkeypatch):
     family = ScoreFamily(Deep, (1, 4, 4))
-    found = sads.estimate_geometry(family, networks=24, probe="gaussian:1")
+    geometry = sads.estimate_geometry(family, networks=24, probe="gaussian:1")
     monkeypatch.setattr("sads.inspection.tracing.kept_trunks", lambda: None)
     whole = sads.estimate_geometry(family, networks=24, probe="gaussian:1")
-    assert np.array_equal(found.state.sums, whole.state.sums)
-    assert found.plan == whole.plan
+    assert np.array_equal(geometry.state.sums, whole.state.sums)
+    assert geometry.plan == whole.plan

@@ -96,9 +96,9 @@ OUTPUTS = [
 
 @pytest.mark.parametrize(("output", "where"), OUTPUTS, ids=[where for _, where in OUTPUTS])
 def test_the_prediction_is_found_in_what_is_returned(output, where):
-    found = prediction_in(output, X)
-    assert torch.equal(found.value, X)
-    assert found.where == where
+    located = prediction_in(output, X)
+    assert torch.equal(located.value, X)
+    assert located.where == where
 
 
 @pytest.mark.parametrize("output", [None, "text", {}, OTHER, [OTHER]])

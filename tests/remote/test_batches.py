@@ -56,9 +56,9 @@ def same_bits(a: sads.Geometry, b: sads.Geometry) -> bool:
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_workers_give_the_bits_of_one_process(whole, workers):
-    found = estimate(InProcess(workers))
-    assert same_bits(found, whole)
-    assert found.plan == whole.plan
+    geometry = estimate(InProcess(workers))
+    assert same_bits(geometry, whole)
+    assert geometry.plan == whole.plan
 
 
 def test_the_order_of_the_answers_changes_nothing(whole, monkeypatch):
@@ -182,9 +182,9 @@ def test_a_relative_path_is_found_by_workers(tmp_path, monkeypatch):
     np.save(tmp_path / "point.npy", np.ones((1, 8, 8), dtype=np.float32))
     monkeypatch.chdir(tmp_path)
     options = {"probe": "point:point.npy", "networks": 24}
-    found = estimate(InProcess(), "net.py:make", **options)
-    assert found.plan.network == "net.py:make"
-    assert same_bits(found, estimate(None, "net.py:make", **options))
+    geometry = estimate(InProcess(), "net.py:make", **options)
+    assert geometry.plan.network == "net.py:make"
+    assert same_bits(geometry, estimate(None, "net.py:make", **options))
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_the_planted_pattern_is_named_first(pattern, word, monkeypatch):
 
 
 def test_an_isotropic_geometry_favours_nothing():
-    found = sads.estimate_geometry("mlp,width=8", shape="1x4x4", networks=60)
-    assert "all directions alike" in preferred(found)
+    geometry = sads.estimate_geometry("mlp,width=8", shape="1x4x4", networks=60)
+    assert "all directions alike" in preferred(geometry)
 
 
 def test_what_to_do_follows_from_what_is_known(unet):

@@ -47,17 +47,17 @@ def test_a_statistic_above_the_critical_value_is_one_with_a_small_p_value(level)
     for seed in range(20):
         values = rng.standard_normal((12, 3)) + rng.uniform(0, 2, 3)
         families = [linear(values), linear(rng.standard_normal((12, 1)) + seed / 10)]
-        found = judged(families, level)
+        verdict = judged(families, level)
         for family, p_values, critical in zip(
-            families, found.p_values, found.critical, strict=True
+            families, verdict.p_values, verdict.critical, strict=True
         ):
             np.testing.assert_array_equal(family[0] > critical, p_values <= level)
-        assert found.p_value == min(p.min() for p in found.p_values)
+        assert verdict.p_value == min(p.min() for p in verdict.p_values)
 
 
 def test_no_difference_has_p_value_one():
-    found = judged([linear(np.zeros((12, 3))), quadratic(np.zeros((2, 12, 12)))], 0.01)
-    assert found.p_value == 1
+    verdict = judged([linear(np.zeros((12, 3))), quadratic(np.zeros((2, 12, 12)))], 0.01)
+    assert verdict.p_value == 1
 
 
 def test_as_many_bands_as_one_likes_leave_the_smallest_p_value():

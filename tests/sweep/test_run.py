@@ -148,9 +148,9 @@ def test_a_network_of_ones_own_is_found_from_anywhere(tmp_path, monkeypatch):
     trial = changed(network="mine.py:make")
     asked = job(tmp_path / "sweep", trial)
     monkeypatch.chdir("/")  # a worker may run in another directory than the driver
-    found = outcome(asked)
-    assert found.failure is None
-    assert str(found.result.trial.network) == "mine.py:make"
+    result = outcome(asked)
+    assert result.failure is None
+    assert str(result.result.trial.network) == "mine.py:make"
 
 
 def test_killed_at_any_rename_it_ends_with_the_same_result(tmp_path, monkeypatch):

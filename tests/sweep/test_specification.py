@@ -157,6 +157,8 @@ def test_the_smoke_example_has_forty_trials():
 
 
 def test_the_figure_6_example_has_the_papers_indices():
-    found = load_specification(EXAMPLES / "figure-06-laptop.toml")
-    unet = next(grid for grid in found.grid if grid.model_dump()["networks"] == ("iddpm-16",))
+    specification = load_specification(EXAMPLES / "figure-06-laptop.toml")
+    unet = next(
+        grid for grid in specification.grid if grid.model_dump()["networks"] == ("iddpm-16",)
+    )
     assert unet.indices == (0, 31, 63, 95, 127, 159, 191, 223, 255)
