@@ -35,7 +35,7 @@ class Block:
 
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page."""
-    return [Block(*found) for found in _BLOCK.findall(page.read_text(encoding="utf-8"))]
+    return [Block(*parts) for parts in _BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
 def install(project: Path, place: Path) -> None:

@@ -181,7 +181,7 @@ def table(place: Path) -> Case:
     trials = {p.stem: read_result(p).trial for p in layout.results.iterdir()}
 
     def load():
-        return {found.id: found for found in read_csv(path, trials)}
+        return {row.id: row for row in read_csv(path, trials)}
 
     return path, load, (*ANYWHERE, edit_cell, edit_cell)
 
@@ -276,20 +276,20 @@ def check_sealed(case: Callable[[Path], Case], place: Path, count: int, *, quiet
 
 def check_unsealed(case: Callable[[Path], Case], place: Path, count: int, *, quiet=True) -> None:
     path, load, kinds = case(place)
-    found = survey(path, load, count=count, kinds=kinds, same=lambda whole, found: True)
+    tally = survey(path, load, count=count, kinds=kinds, same=lambda whole, read: True)
     if not quiet:
-        print(case.__name__, json.dumps(found))
-    assert found["refused"] > 0
+        print(case.__name__, json.dumps(tally))
+    assert tally["refused"] > 0
 
 
 def check_table(place: Path, count: int, *, quiet=True) -> None:
     """Lines may get lost, then their trials run again; none that is read says something else."""
     path, load, kinds = table(place)
-    same = lambda whole, found: found.items() <= whole.items()  # noqa: E731
-    found = survey(path, load, count=count, kinds=kinds, same=same)
+    same = lambda whole, read: read.items() <= whole.items()  # noqa: E731
+    tally = survey(path, load, count=count, kinds=kinds, same=same)
     if not quiet:
-        print("table", json.dumps(found))
-    assert set(found) <= {"refused", "equal"}, found
+        print("table", json.dumps(tally))
+    assert set(tally) <= {"refused", "equal"}, tally
 
 
 @pytest.mark.parametrize("case", SEALED)

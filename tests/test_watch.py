@@ -35,10 +35,10 @@ def sads(monkeypatch, capsys):
 
 def test_a_geometry_is_finished_stopped_or_running(tmp_path):
     package.estimate_geometry(NETWORK, shape="1x8x8", networks=120, out=tmp_path)
-    found = dict(look(tmp_path).rows)
-    assert found["state"] == "finished"
-    assert found["networks"] == "120"
-    assert "directions known to within ± " in found["known"]
+    rows = dict(look(tmp_path).rows)
+    assert rows["state"] == "finished"
+    assert rows["networks"] == "120"
+    assert "directions known to within ± " in rows["known"]
     known = load_geometry(tmp_path)
     replace(known, state=replace(known.state, finished=False)).save(tmp_path)
     assert not look(tmp_path).finished

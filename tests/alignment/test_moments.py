@@ -55,8 +55,8 @@ def test_reduced_moment_gives_the_trace_with_any_factor(kind, shape):
 def test_leading_eigenpairs():
     moment = second_moment(np.random.default_rng(2).normal(size=(40, 9)).astype(np.float32), (9,))
     values, vectors = np.linalg.eigh(moment.matrix)
-    found, columns = moment.leading(3)
-    np.testing.assert_allclose(found, values[::-1][:3])
+    leading, columns = moment.leading(3)
+    np.testing.assert_allclose(leading, values[::-1][:3])
     np.testing.assert_allclose(np.abs(columns.T @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-10)
     np.testing.assert_allclose(moment.eigenvalues(), values[::-1])
     np.testing.assert_allclose(moment.eigenvalues(destroy=True), values[::-1])

@@ -93,8 +93,8 @@ def test_networks_that_are_called_differently_are_told_apart_in_a_ranking(sads, 
     assert code == 0
     first = out.splitlines()[:2]
     assert sorted(line.partition(" is taken as: ")[0] for line in first) == sorted(networks)
-    found = json.loads(sads("rank", *arguments, "--json")[1])["assumptions"]
-    assert {name: found[name]["time"] for name in networks} == dict(
+    assumptions = json.loads(sads("rank", *arguments, "--json")[1])["assumptions"]
+    assert {name: assumptions[name]["time"] for name in networks} == dict(
         zip(networks, ["labels", "t"], strict=True)
     )
 

@@ -45,8 +45,8 @@ def stored(tmp_path_factory):
     ],
 )
 def test_the_exit_code_is_the_verdict(sads, stored, first, second, code):
-    found, out, err = sads("compare", str(stored / first), str(stored / second))
-    assert (found, err) == (code, "")
+    exit_code, out, err = sads("compare", str(stored / first), str(stored / second))
+    assert (exit_code, err) == (code, "")
     taken, verdict = out.splitlines()[:2]
     assert taken.startswith("Taken as")
     assert verdict.startswith("They differ" if code else "No difference")

@@ -36,9 +36,9 @@ def test_channels_of_latents_have_a_mean_and_a_spread_each(monkeypatch, capsys, 
     np.save(tmp_path / "latents.npy", latents.astype(np.float32))
     place = f"npy:{tmp_path / 'latents.npy'}"
     code, out, _ = run(monkeypatch, capsys, place, "--json")
-    found = json.loads(out)["channels"]
+    channels = json.loads(out)["channels"]
     assert code == 0
-    for c, channel in enumerate(found):
+    for c, channel in enumerate(channels):
         assert channel["mean"] == pytest.approx(latents[:, c].mean(), rel=1e-5)
         assert channel["standard_deviation"] == pytest.approx(latents[:, c].std(), rel=1e-5)
     _, out, _ = run(monkeypatch, capsys, place)

@@ -44,9 +44,9 @@ def test_trainings_of_ones_own(sads):
     own = ("--optimiser", "adamw", "--weight-decay", "0.1", "--warm-up", "2", "--batch-size", "8",
            "--timestep-law", "logit-normal:0,1", "--loss-weights", "min-snr:5")  # fmt: skip
     command = ("rank", "--data", "digits", "--shape", "1x8x8", "mlp,width=8", "mlp,width=9")
-    found = [sads(*command, *SHORT, *more, "--json") for more in ((), own)]
-    assert [code for code, _, _ in found] == [0, 0]
-    plain, unusual = (json.loads(out)["ranking"][0]["total"] for _, out, _ in found)
+    runs = [sads(*command, *SHORT, *more, "--json") for more in ((), own)]
+    assert [code for code, _, _ in runs] == [0, 0]
+    plain, unusual = (json.loads(out)["ranking"][0]["total"] for _, out, _ in runs)
     assert plain != unusual
 
 

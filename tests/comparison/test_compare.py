@@ -32,9 +32,9 @@ def factor(values: np.ndarray = VALUES, vectors: np.ndarray | None = None) -> np
 def rejections(repetitions: int, first, second, seed: int = 0) -> np.ndarray:
     """Shares of p-values of any, shape, scale and the smallest of the bands at most 0.01."""
     rng = np.random.default_rng(seed)
-    found = [compare(first(rng), second(rng)) for _ in range(repetitions)]
-    smallest = [min(min(b.ratio_p_value, b.rotation_p_value) for b in c.bands) for c in found]
-    p_values = [[c.p_value, c.shape_p_value, c.scale_p_value] for c in found]
+    comparisons = [compare(first(rng), second(rng)) for _ in range(repetitions)]
+    smallest = [min(min(b.ratio_p_value, b.rotation_p_value) for b in c.bands) for c in comparisons]
+    p_values = [[c.p_value, c.shape_p_value, c.scale_p_value] for c in comparisons]
     return (np.column_stack([p_values, smallest]) <= 0.01).mean(axis=0)
 
 

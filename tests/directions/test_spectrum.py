@@ -26,12 +26,12 @@ def planted(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray
 @pytest.fixture(scope="module")
 def repeats() -> list[tuple]:
     rng = np.random.default_rng(11)
-    found = []
+    results = []
     for _ in range(60):
         values, basis = planted(rng, 30)
         folds, counts = wishart_folds(basis * values @ basis.T, 4000, rng)
-        found.append((values, basis, sampled_spectrum(folds, counts, dense(30))))
-    return found
+        results.append((values, basis, sampled_spectrum(folds, counts, dense(30))))
+    return results
 
 
 def test_standard_errors_cover_at_their_nominal_rate(repeats):

@@ -18,7 +18,7 @@ from tests.zoo import PATTERNS
 
 def codes(defect: str) -> set[str]:
     patient = admit(family(defect))
-    return {found.code for check in RESPONSES for found in check(patient)}
+    return {finding.code for check in RESPONSES for finding in check(patient)}
 
 
 def test_a_healthy_network_has_no_findings():
@@ -63,10 +63,10 @@ def test_the_layer_that_zeroes_the_output_is_named():
     patient = admit(family("zero head"))
     assert patient.silence is not None
     assert patient.silence.layers == ("head",)
-    (found, *_) = [f for check in RESPONSES for f in check(patient)]
-    assert "head" in found.evidence
-    assert found.severity == "note"
-    assert "zero_output='last'" in found.suggestion
+    (finding, *_) = [f for check in RESPONSES for f in check(patient)]
+    assert "head" in finding.evidence
+    assert finding.severity == "note"
+    assert "zero_output='last'" in finding.suggestion
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_the_layer_that_zeroes_the_output_is_named():
 )
 def test_an_output_of_nothing_but_biases_is_a_zero_output(name, layer):
     (pattern,) = [p for p in PATTERNS if p.name == name]
-    (found, *_) = list(zero_output(admit(pattern.family)))
-    assert found.code == "zero-output"
+    (finding, *_) = list(zero_output(admit(pattern.family)))
+    assert finding.code == "zero-output"
     assert f"only biases reach the output, no weight does; zero at the start: {layer}" in (
-        found.evidence
+        finding.evidence
     )
 
 
@@ -154,7 +154,7 @@ def normalised() -> nn.Module:
 
 def test_a_network_that_cannot_be_copied_is_examined():
     patient = admit(sads.network(normalised, shape=family().shape))
-    assert {found.code for check in RESPONSES for found in check(patient)} == set()
+    assert {finding.code for check in RESPONSES for finding in check(patient)} == set()
 
 
 @pytest.mark.parametrize(

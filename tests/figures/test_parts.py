@@ -78,10 +78,10 @@ def test_outputs_at_zero_follow_the_weights_of_the_timesteps():
         def forward(self, x, t):
             return (t / schedule.steps).float().view(-1, 1, 1, 1).expand_as(x)
 
-    found = training.outputs_at_zero(family, Clock())[:, 0]
+    outputs = training.outputs_at_zero(family, Clock())[:, 0]
     weights = schedule.score_weights / schedule.score_weights.sum()
     share = np.cumsum(weights)
-    inside = share[np.round(found * schedule.steps).astype(int)]
+    inside = share[np.round(outputs * schedule.steps).astype(int)]
     np.testing.assert_allclose(inside, (np.arange(8) + 0.5) / 8, atol=weights.max())
 
 
@@ -172,12 +172,12 @@ def test_shrunk_images_keep_their_mean():
 
 def test_other_data_are_another_file(tmp_path):
     request = Request("smoke", tmp_path)
-    found = []
+    paths = []
     for name, value in (("a", 0.5), ("b", -0.5), ("a", 0.5)):
         np.save(tmp_path / f"{name}.npy", np.full((4, 1, 8, 8), value, dtype=np.float32))
-        found.append(prepared(request, "mnist", f"npy:{tmp_path / name}.npy", (1, 8, 8)))
-    assert found[0] == found[2] != found[1]
-    assert [float(np.load(path).mean()) for path in found] == [0.5, -0.5, 0.5]
+        paths.append(prepared(request, "mnist", f"npy:{tmp_path / name}.npy", (1, 8, 8)))
+    assert paths[0] == paths[2] != paths[1]
+    assert [float(np.load(path).mean()) for path in paths] == [0.5, -0.5, 0.5]
     with pytest.raises(InputError, match="no such file"):
         prepared(request, "mnist", "npy:missing.npy", (1, 8, 8))
 

@@ -61,12 +61,12 @@ class Tally:
 
 
 def compared(network: str, networks: int, seeds: int, reference: Geometry) -> Tally:
-    found = Tally()
+    tally = Tally()
     for seed in range(seeds):
         geometry = estimate_geometry(network, shape="1x8x8", networks=networks, seed=seed)
         assert geometry.symmetries == ("transpose",)  # all levels are single
-        found.add(geometry, reference)
-    return found
+        tally.add(geometry, reference)
+    return tally
 
 
 def test_a_small_u_net_against_a_long_reference():

@@ -36,13 +36,13 @@ def estimate(pattern: Pattern, networks: int = NETWORKS, seed: int = 0) -> Geome
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=ids)
 def test_the_estimate_is_the_known_geometry(pattern):
-    found, truth = estimate(pattern), pattern.truth()
+    geometry, truth = estimate(pattern), pattern.truth()
     vectors = np.linalg.eigh(truth)[1]
     expected = np.einsum("ij,ik,kj->j", vectors, truth, vectors)
-    values, errors = forms(found, vectors)
+    values, errors = forms(geometry, vectors)
     z = np.abs(values - expected) / np.maximum(errors, 1e-4 * expected.max())
     assert z.max() < student.ppf(1 - ERROR_RATE / (2 * len(z)), FOLDS - 1)
-    assert (found.plan.readout.kind != "sampled") == pattern.exact, found.plan.note
+    assert (geometry.plan.readout.kind != "sampled") == pattern.exact, geometry.plan.note
 
 
 def test_three_quarters_are_read_exactly():

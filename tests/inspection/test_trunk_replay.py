@@ -135,13 +135,13 @@ REUSED = [Deep, Custom, Split]  # the others cannot be, or not for certain
 def passes(network: nn.Module, index: int) -> list[torch.Tensor]:
     """Outputs of several passes, with different values at the call and inputs."""
     torch.manual_seed(0)
-    found = []
+    outputs = []
     for at in (slice(0, 1), slice(1, 2), slice(0, 1)):
         x, t = X[at].clone(), T[at]
         u = torch.arange(16.0)
-        found += [read(network, x, t, index)[0], read(network, x, t, index, in_place_of(u))[0]]
-        found += [read(network, x, t, index, torch.ones_like)[1].h]
-    return found
+        outputs += [read(network, x, t, index)[0], read(network, x, t, index, in_place_of(u))[0]]
+        outputs += [read(network, x, t, index, torch.ones_like)[1].h]
+    return outputs
 
 
 def made(kind: type[nn.Module]) -> nn.Module:

@@ -22,8 +22,8 @@ from .conftest import NETWORK
 
 def content_of(html: str) -> dict:
     """What the page's script gets."""
-    (found,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', html)
-    return json.loads(found)
+    (content,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', html)
+    return json.loads(content)
 
 
 def test_the_numbers_are_those_of_the_spectrum(unet, transformer):
@@ -67,12 +67,12 @@ def test_embedded_json_is_inert_and_whole(name):
 
 def test_noise_levels_are_found_by_their_timesteps(unet, low_noise, transformer):
     named = [Named(str(d), load_geometry(d)) for d in (transformer, low_noise, unet)]
-    found = by_network(named)
-    assert [(a.main.directory, len(a.levels)) for a in found] == [
+    subjects = by_network(named)
+    assert [(a.main.directory, len(a.levels)) for a in subjects] == [
         (str(transformer), 0),
         (str(unet), 1),
     ]
-    assert "p = " in differs(found[1].main.geometry, found[1].levels[0].geometry)
+    assert "p = " in differs(subjects[1].main.geometry, subjects[1].levels[0].geometry)
     html = build_report([unet, low_noise]).html
     assert "0–99" in html
     assert len(content_of(html)["overlays"]) == 1
@@ -147,8 +147,8 @@ def test_the_doctor_is_asked_only_if_wanted(unet, monkeypatch):
         asked.append(family.name)
         from sads.doctor import Diagnosis, Finding
 
-        found = Finding("made-up", "error", "evidence & more", "meaning", "suggestion")
-        return Diagnosis(family.name, family.shape, (found,), 12, ())
+        finding = Finding("made-up", "error", "evidence & more", "meaning", "suggestion")
+        return Diagnosis(family.name, family.shape, (finding,), 12, ())
 
     monkeypatch.setattr("sads.report.build.diagnose", diagnose)
     assert 'id="doctor"' not in build_report([unet]).html

@@ -74,12 +74,12 @@ def test_size_is_unbiased_and_its_error_is_the_spread():
     truth = np.array([0.3, -0.2, 0.1])
     weights = np.array([1, 2, 2, 3, 1, 1, 2, 3, 2, 1, 3, 3.0])
     weights /= weights.sum()
-    found = []
+    sizes = []
     for _ in range(2000):
         noise = rng.standard_normal((12, 3)) * 0.05 / np.sqrt(weights[:, None])
         d = weights[:, None] * (truth + noise)
-        found.append(u_statistic(d @ d.T, weights))
-    u, errors = np.array(found).T
+        sizes.append(u_statistic(d @ d.T, weights))
+    u, errors = np.array(sizes).T
     # 2,000 repetitions: the mean is known to spread / 45, four of which are allowed.
     assert u.mean() == pytest.approx(truth @ truth, abs=4 * u.std() / np.sqrt(2000))
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(u.std(), rel=0.15)

@@ -58,10 +58,10 @@ def plan(tmp_path) -> list[Planned]:
 @pytest.fixture
 def store(tmp_path, plan):
     (tmp_path / "out").mkdir()
-    found = Store(Layout(tmp_path / "out"))
-    found.create(plan, {"trials": sorted(p.id for p in plan)})
-    yield found
-    found.close()
+    opened = Store(Layout(tmp_path / "out"))
+    opened.create(plan, {"trials": sorted(p.id for p in plan)})
+    yield opened
+    opened.close()
 
 
 def test_a_result_is_recorded_once(store, plan, tmp_path):
