@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..doctor.finding import SEVERITIES
-from ..presentation.numbers import sizes, with_error
+from ..presentation.numbers import with_error
 from .entries import AtlasEntry
+from .paces import ALL, learning_order
 from .rows import AtlasRow, BandPicture
 
 LARGE_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+MEASURED = ("parameters", "anisotropy", "last", "read")
+UNKNOWN = "not told"
 READ = {
     "convolution": "exactly",
     "tokens": "exactly",
@@ -29,12 +32,14 @@ class Line:
         row: what was measured.
         cells: words by the name of the column; `sort` has a number for those that are sorted so.
         sort: numbers to sort by.
+        paces: how fast a first step learns each group of directions, the slowest first.
     """
 
     entry: AtlasEntry
     row: AtlasRow
     cells: dict[str, str]
     sort: dict[str, float]
+    paces: tuple[tuple[str, str], ...] = ()
 
 
 def lines(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow]) -> list[Line]:
@@ -44,31 +49,68 @@ def lines(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow]) -> list[Line]
 
 
 def _line(entry: AtlasEntry, row: AtlasRow) -> Line:
-    summary = row.summary
-    size = math.prod(summary["shape"])
-    effective, error = summary["effective_directions"], summary["effective_directions_error"]
-    cells = {
+    told = {
         "name": entry.name,
         "kind": entry.kind,
         "published": entry.published,
-        "reduced": entry.reduced or "nothing",
-        "shape": sizes(tuple(summary["shape"])),
+        "reduced": entry.reduced,
+        "shape": entry.shape,
+        "seconds": cost_words(row),
+    }
+    cost = row.seconds if row.processor_seconds is None else row.processor_seconds
+    if row.failed is not None:
+        cells = dict.fromkeys(MEASURED, UNKNOWN) | told | {"findings": f"failed: {row.failed}"}
+        return Line(entry, row, cells, {"seconds": cost})
+    summary = row.summary
+    size = math.prod(summary["shape"])
+    effective, error = summary["effective_directions"], summary["effective_directions_error"]
+    cells = told | {
         "parameters": counted(summary["parameters"]),
         "findings": findings(summary["findings"]),
-        "anisotropy": "not told"
+        "anisotropy": f"not told: {summary['untold'].get('geometry', 'no geometry')}"
         if effective is None
         else f"{with_error(effective, error, 2)} of {size:,}",
-        "last": summary["learned_last"] or "no order",
-        "read": READ.get(row.readout or "", row.readout or "not told"),
-        "seconds": f"{row.seconds:,.0f} s",
+        "last": last_words(row),
+        "read": READ.get(row.readout or "", row.readout or UNKNOWN),
     }
     sort = {
         "parameters": float(summary["parameters"] or 0),
-        "anisotropy": math.inf if effective is None else effective / size,
         "findings": float(sum(f["severity"] != SEVERITIES[-1] for f in summary["findings"])),
-        "seconds": row.seconds,
-    }
-    return Line(entry, row, cells, sort)
+        "seconds": cost,
+    } | ({} if effective is None else {"anisotropy": effective / size})
+    return Line(entry, row, cells, sort, paces_of(row))
+
+
+def cost_words(row: AtlasRow) -> str:
+    """What a row took; processor time where it was counted."""
+    more = "more than " if row.goes_on else ""
+    if row.processor_seconds is None:
+        return f"{more}{row.seconds:,.0f} s by the clock"
+    return f"{more}{row.processor_seconds:,.0f} s"
+
+
+def last_words(row: AtlasRow) -> str:
+    """What is forecast to be learned last, or why nothing is."""
+    forecast = row.summary["forecast"]
+    if forecast is None:
+        return f"not told: {row.summary['untold'].get('forecast', 'no forecast')}"
+    order = learning_order(forecast)
+    if order.has_order:
+        which = "small networks" if order.kind == ALL else f"small {order.kind}s"
+        right = f"; such forecasts were right for {order.right} of {order.of} {which}"
+        return order.paces[0].label + (right if order.of else "")
+    if not order.relative:
+        return f"no order: nothing is learned beyond its error (p = {order.p_value:.2f})"
+    return f"no order beyond the errors (p = {order.p_value:.2f})"
+
+
+def paces_of(row: AtlasRow) -> tuple[tuple[str, str], ...]:
+    """The measured pace of each group in words, the slowest first."""
+    forecast = row.summary["forecast"]
+    if forecast is None:
+        return ()
+    order = learning_order(forecast)
+    return tuple((pace.label, with_error(pace.value, pace.error, 2)) for pace in order.paces)
 
 
 def counted(number: int | None) -> str:
@@ -78,7 +120,7 @@ def counted(number: int | None) -> str:
     '35.7 M'
     """
     if number is None:
-        return "not told"
+        return UNKNOWN
     for unit, letter in LARGE_UNITS:
         if number >= unit:
             return f"{number / unit:.3g} {letter}"

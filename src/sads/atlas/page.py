@@ -38,7 +38,7 @@ def _view(line: Line, out: Path) -> dict[str, Any]:
         "sort": line.sort,
         "slug": line.row.slug,
         "report": report if (out / report).exists() else None,
-        "untold": line.row.summary["untold"],
+        "paces": line.paces,
         "bands": [
             {"which": which, "words": band_words(band), "picture": _embedded(band, out)}
             for which, band in (("first", line.row.first), ("last", line.row.last))
