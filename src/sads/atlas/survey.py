@@ -95,6 +95,7 @@ def _summary(entry: AtlasEntry, place: Path, seed: int, tell: Tell) -> Summary:
         family,
         DataSpec.parse(DATA).dataset(family.shape, "train", count=1),
         networks=entry.networks,
+        batch_size=entry.batch,
         seed=seed,
         out=_work(entry, place),
         on_part=lambda part: tell(f"{entry.name}, {part.seconds:.0f} s"),
