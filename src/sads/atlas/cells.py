@@ -2,23 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from ..doctor.finding import SEVERITIES
-from ..presentation.numbers import with_error
+from ..presentation.numbers import counted as things
+from ..presentation.numbers import span, with_error
 from .entries import AtlasEntry
 from .paces import ALL, learning_order
 from .rows import AtlasRow, BandPicture
 
 LARGE_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-MEASURED = ("parameters", "anisotropy", "last", "read")
+NOTE = SEVERITIES[-1]
+MEASURED = ("parameters", "findings", "anisotropy", "last")
 UNKNOWN = "not told"
 READ = {
-    "convolution": "exactly",
-    "tokens": "exactly",
-    "dense": "exactly",
-    "random": "random last layers",
+    "convolution": "read exactly",
+    "tokens": "read exactly",
+    "dense": "read exactly",
+    "random": "drawn at random",
     "sampled": "sampled",
 }
 
@@ -30,8 +31,10 @@ class Line:
     Attributes:
         entry: as the list has it.
         row: what was measured.
-        cells: words by the name of the column; `sort` has a number for those that are sorted so.
-        sort: numbers to sort by.
+        cells: words by the name of the column.
+        soft: further words below them.
+        sort: numbers to sort by, where a column is not sorted by its words.
+        loud: what the doctor finds above a note.
         paces: how fast a first step learns each group of directions, the slowest first.
     """
 
@@ -39,6 +42,8 @@ class Line:
     row: AtlasRow
     cells: dict[str, str]
     sort: dict[str, float]
+    soft: dict[str, str] = field(default_factory=dict)
+    loud: tuple[str, ...] = ()
     paces: tuple[tuple[str, str], ...] = ()
 
 
@@ -59,49 +64,103 @@ def _line(entry: AtlasEntry, row: AtlasRow) -> Line:
     }
     cost = row.seconds if row.processor_seconds is None else row.processor_seconds
     if row.failed is not None:
-        cells = dict.fromkeys(MEASURED, UNKNOWN) | told | {"findings": f"failed: {row.failed}"}
-        return Line(entry, row, cells, {"seconds": cost})
+        cells = dict.fromkeys(MEASURED, UNKNOWN) | told
+        loud = (f"failed: {row.failed}",)
+        return Line(entry, row, cells, {"seconds": cost}, {"seconds": clock_words(row)}, loud)
     summary = row.summary
+    effective, noticed = summary["effective_directions"], summary["findings"]
     size = math.prod(summary["shape"])
-    effective, error = summary["effective_directions"], summary["effective_directions_error"]
+    loud = tuple(f"{f['severity']}: {f['code']}" for f in noticed if f["severity"] != NOTE)
+    notes = [f["code"] for f in noticed if f["severity"] == NOTE]
     cells = told | {
         "parameters": counted(summary["parameters"]),
-        "findings": findings(summary["findings"]),
-        "anisotropy": f"not told: {summary['untold'].get('geometry', 'no geometry')}"
+        "findings": "" if loud else "healthy",
+        "anisotropy": _untold(row, "geometry")
         if effective is None
-        else f"{with_error(effective, error, 2)} of {size:,}",
+        else f"{effective:,.3g} ± {summary['effective_directions_error']:.2g}",
         "last": last_words(row),
-        "read": READ.get(row.readout or "", row.readout or UNKNOWN),
+    }
+    soft = {
+        "findings": f"{'note' if len(notes) == 1 else 'notes'}: {', '.join(notes)}" * bool(notes),
+        "anisotropy": "" if effective is None else f"of {size:,}; {_behind(row)}",
+        "last": validity_words(row),
+        "seconds": clock_words(row),
     }
     sort = {
         "parameters": float(summary["parameters"] or 0),
-        "findings": float(sum(f["severity"] != SEVERITIES[-1] for f in summary["findings"])),
+        "findings": float(len(loud)),
         "seconds": cost,
     } | ({} if effective is None else {"anisotropy": effective / size})
-    return Line(entry, row, cells, sort, paces_of(row))
+    return Line(entry, row, cells, sort, soft, loud, paces_of(row))
+
+
+def _untold(row: AtlasRow, part: str) -> str:
+    return f"{UNKNOWN}: {row.summary['untold'].get(part, f'no {part}')}"
+
+
+def _behind(row: AtlasRow) -> str:
+    """How the geometry was made."""
+    read = READ.get(row.readout or "", row.readout or "in a way not told")
+    where = "" if row.subspace is None else f", in the subspace {row.subspace}"
+    return f"{row.summary['networks']} networks, last layer {read}{where}"
 
 
 def cost_words(row: AtlasRow) -> str:
     """What a row took; processor time where it was counted."""
-    more = "more than " if row.goes_on else ""
+    taken = row.seconds if row.processor_seconds is None else row.processor_seconds
+    return f"{'over ' * row.goes_on}{taken:,.0f} s"
+
+
+def clock_words(row: AtlasRow) -> str:
+    """By which clock."""
     if row.processor_seconds is None:
-        return f"{more}{row.seconds:,.0f} s by the clock"
-    return f"{more}{row.processor_seconds:,.0f} s"
+        return "by the clock"
+    return f"of processor time; {row.seconds:,.0f} s by the clock"
+
+
+def total_cost(rows: Sequence[AtlasRow]) -> str:
+    """What all rows took together, in a sentence or two."""
+    counted_ones = [row.processor_seconds for row in rows if row.processor_seconds is not None]
+    others = [row.seconds for row in rows if row.processor_seconds is None]
+    parts = []
+    if counted_ones:
+        clock = span(math.fsum(row.seconds for row in rows if row.processor_seconds is not None))
+        parts.append(
+            f"{span(math.fsum(counted_ones))} of processor time ({clock} by the clock) for "
+            f"{things(len(counted_ones), 'architecture')}"
+        )
+    if others:
+        parts.append(
+            f"{span(math.fsum(others))} by the clock for {things(len(others), 'architecture')}"
+        )
+    return f"In all it took {' and '.join(parts)}." if parts else ""
 
 
 def last_words(row: AtlasRow) -> str:
     """What is forecast to be learned last, or why nothing is."""
     forecast = row.summary["forecast"]
     if forecast is None:
-        return f"not told: {row.summary['untold'].get('forecast', 'no forecast')}"
+        return _untold(row, "forecast")
     order = learning_order(forecast)
     if order.has_order:
-        which = "small networks" if order.kind == ALL else f"small {order.kind}s"
-        right = f"; such forecasts were right for {order.right} of {order.of} {which}"
-        return order.paces[0].label + (right if order.of else "")
+        return order.paces[0].label
     if not order.relative:
-        return f"no order: nothing is learned beyond its error (p = {order.p_value:.2f})"
-    return f"no order beyond the errors (p = {order.p_value:.2f})"
+        return "no order: a first step learns nothing beyond its error"
+    return "no order beyond the errors"
+
+
+def validity_words(row: AtlasRow) -> str:
+    """How sure that is."""
+    forecast = row.summary["forecast"]
+    if forecast is None:
+        return ""
+    order = learning_order(forecast)
+    batch = forecast["recipe"]["batch_size"]
+    said = f"p = {order.p_value:.2g}, {order.networks} networks, batches of {batch}"
+    if not (order.has_order and order.of):
+        return said
+    which = "small networks" if order.kind == ALL else f"small {order.kind}s"
+    return f"{said}; such forecasts were right for {order.right} of {order.of} {which}"
 
 
 def paces_of(row: AtlasRow) -> tuple[tuple[str, str], ...]:
@@ -125,13 +184,6 @@ def counted(number: int | None) -> str:
         if number >= unit:
             return f"{number / unit:.3g} {letter}"
     return str(number)
-
-
-def findings(noticed: Sequence[dict[str, Any]]) -> str:
-    """The codes of what the doctor finds above a note, and how many notes there are."""
-    loud = [f"{one['severity']}: {one['code']}" for one in noticed if one["severity"] != "note"]
-    notes = sum(one["severity"] == "note" for one in noticed)
-    return "; ".join([*loud, *([f"{notes} note{'s' * (notes != 1)}"] if notes else [])]) or "none"
 
 
 def band_words(band: BandPicture) -> str:
