@@ -30,10 +30,10 @@ import sads
 from sads.data.laws import Normal
 from sads.directions.sets import Cosines
 from sads.learning.agreement import halves_agreement, mean_profile, stepped_up
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 from sads.statistics.ranks import rank_correlation
+from sads.storage.cached_results import remembered
 from sads.storage.files import atomic_write, write_bytes
-from sads.storage.remembered import remembered
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "docs" / "results" / "parametrisation.csv"

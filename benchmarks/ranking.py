@@ -64,7 +64,7 @@ from sads.ranking.pilot import CRITERIA
 from sads.ranking.validity import FILE as VALIDITY_FILE
 from sads.ranking.validity import Validity
 from sads.ranking.zero_cost import zero_cost_scores
-from sads.specs.sources import as_dataset, as_family, as_splits
+from sads.specs.coercion import as_dataset, as_family, as_splits
 from sads.statistics.means import mean_and_error, paired_values
 from sads.statistics.ranks import rank_correlation
 from sads.statistics.resampling import bootstrap_interval, p_value, percentiles

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from sads.diffusion import Settings, Step, compiled, sample_chunks, train
 from sads.distances import sliced_wasserstein
 from sads.networks import preset_family
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 
 NAME = "iddpm-16"
 ROUNDS = 3

@@ -14,8 +14,8 @@ import sads
 from sads import api
 from sads.data import Dataset
 from sads.diffusion import Trained, read_training
-from sads.draws import DRAWS
 from sads.errors import ArtefactError
+from sads.foundation.versions import DRAWS
 from sads.geometry import load_geometry
 from sads.presentation.sweep import sentences
 from sads.sweep import Trial, run_sweep

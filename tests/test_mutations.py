@@ -21,7 +21,7 @@ from sads.geometry import load_geometry
 from sads.geometry.artefact import read_state
 from sads.geometry.spectra import read_spectrum, write_spectrum
 from sads.specs.digests import _artefact_digest
-from sads.storage.remembered import remembered
+from sads.storage.cached_results import remembered
 from sads.storage.sealed import write_sealed
 from sads.sweep.execute.run_trial import SAMPLES_FORMAT, known_samples
 from sads.sweep.store.database import Store, read_rows

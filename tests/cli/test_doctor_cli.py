@@ -22,7 +22,7 @@ def test_words_and_json(sads):
     )
     assert code == 0
     found = json.loads(out)
-    keys = {"code", "severity", "evidence", "meaning", "suggestion", "usual"}
+    keys = {"code", "severity", "evidence", "meaning", "suggestion", "usual", "worth"}
     assert all(set(one) == keys for one in found["findings"])
     assert "time-blind" in [one["code"] for one in found["findings"]]
 

@@ -189,8 +189,8 @@ def test_the_doctor_examines_a_network_whose_factor_does_not_fit(sads, monkeypat
 
     for module in ("inspection.readout", "geometry.fitting"):
         monkeypatch.setattr(f"sads.{module}.available_memory", lambda: 300 * 64**2 - 1)
-    monkeypatch.setattr("sads.geometry.fitting.MOST_ADAPTIVE", 16)
-    monkeypatch.setattr("sads.geometry.fitting.FEWEST_ADAPTIVE", 16)
+    monkeypatch.setattr("sads.geometry.subspace_choice.MOST_ADAPTIVE", 16)
+    monkeypatch.setattr("sads.geometry.subspace_choice.FEWEST_ADAPTIVE", 16)
     assert available_memory() > 300 * 64**2
     command = ("doctor", NETWORK, "--shape", "1x8x8", "--networks", "48", "--json")
     code, out, _ = sads(*command)

@@ -146,7 +146,7 @@ def test_every_failure_has_its_words_and_exit_code(sads, monkeypatch, error, cod
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("sads.specs.sources.as_dataset", fail)
+    monkeypatch.setattr("sads.specs.coercion.as_dataset", fail)
     found, out, err = sads("data", "digits")
     assert (found, out) == (code, "")
     assert err.count("\n") == 1

@@ -21,7 +21,7 @@ from sads.figures.figure_02_bases import table
 from sads.figures.figure_05_contours import exact, outputs
 from sads.figures.images import prepared, shrunk
 from sads.figures.run import make_figure
-from sads.storage.remembered import remembered
+from sads.storage.cached_results import remembered
 
 
 def test_symmetrised_kernels_are_symmetric():
@@ -227,7 +227,7 @@ def test_pictures_of_bases_are_in_place():
 
 
 def test_spheres_of_a_band_lie_in_it(tmp_path):
-    from sads.specs.sources import as_dataset
+    from sads.specs.coercion import as_dataset
 
     geometry = estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "g")
     data = as_dataset(f"sphere:geometry={tmp_path / 'g'}:band=0,count=50,seed=3")

@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp
 
 from sads.geometry import Gaussian
 from sads.geometry.ensemble import DrawnEnsemble
-from sads.inspection.readers import Outputs
+from sads.inspection.reader_modules import Outputs
 from sads.networks.initialisation import Uniform
 
 from .families import FAMILIES

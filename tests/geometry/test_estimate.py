@@ -18,7 +18,7 @@ from sads.geometry import (
     load_geometry,
     running_estimates,
 )
-from sads.geometry.state import State
+from sads.geometry.running_sums import State
 from sads.inspection.readout import Convolution
 from sads.networks import ScoreFamily, UNet, preset_family
 

@@ -5,7 +5,7 @@ import pytest
 
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, keep_spectrum, load_geometry, spectra
-from sads.geometry import result as result_module
+from sads.geometry import geometry as geometry_module
 from sads.storage.sealed import read_sealed, write_sealed
 
 from .families import FAMILIES
@@ -15,7 +15,7 @@ UNET = FAMILIES["unet"]
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    monkeypatch.setattr(result_module, "KEPT_FROM", 1)
+    monkeypatch.setattr(geometry_module, "KEPT_FROM", 1)
     estimate_geometry(UNET, networks=240, out=tmp_path)
     return tmp_path
 
@@ -24,9 +24,9 @@ def place(tmp_path, monkeypatch):
 def computed(monkeypatch):
     """How often a spectrum was computed."""
     calls = []
-    compute = result_module.sampled_spectrum
+    compute = geometry_module.sampled_spectrum
     monkeypatch.setattr(
-        result_module, "sampled_spectrum", lambda *given: calls.append(1) or compute(*given)
+        geometry_module, "sampled_spectrum", lambda *given: calls.append(1) or compute(*given)
     )
     return calls
 
@@ -116,7 +116,7 @@ def test_the_whitened_error_is_kept_with_the_spectrum(place, monkeypatch):
     (place / spectra.FILE).rename(place / "aside")
     plain = load_geometry(place).whitened_error
     (place / "aside").rename(place / spectra.FILE)
-    monkeypatch.setattr(result_module, "halves_error", None)  # would fail
+    monkeypatch.setattr(geometry_module, "halves_error", None)  # would fail
     assert load_geometry(place).whitened_error == computed.whitened_error == plain
 
 

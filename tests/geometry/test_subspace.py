@@ -297,9 +297,9 @@ class TestMemory:
 
     @pytest.fixture(autouse=True)
     def _small_defaults(self, monkeypatch):
-        monkeypatch.setattr("sads.geometry.fitting.MOST_ADAPTIVE", 32)
-        monkeypatch.setattr("sads.geometry.fitting.FEWEST_ADAPTIVE", 8)
-        monkeypatch.setattr("sads.geometry.fitting.MOST_FREQUENCIES", 4)
+        monkeypatch.setattr("sads.geometry.subspace_choice.MOST_ADAPTIVE", 32)
+        monkeypatch.setattr("sads.geometry.subspace_choice.FEWEST_ADAPTIVE", 8)
+        monkeypatch.setattr("sads.geometry.subspace_choice.MOST_FREQUENCIES", 4)
 
     def test_the_whole_where_it_fits(self, monkeypatch):
         self._there(monkeypatch, 300 * 64**2)
@@ -324,7 +324,7 @@ class TestMemory:
         assert (plan.subspace, plan.estimator) == ("dct:2", "integrated")
 
     def test_nothing_fits(self, monkeypatch):
-        monkeypatch.setattr("sads.geometry.fitting.available_memory", lambda: 200)
+        monkeypatch.setattr("sads.geometry.subspace_choice.available_memory", lambda: 200)
         said = "factor of 64 x 64 needs 0.0 GiB .* dct:1 would need 0.0 GiB; choose a smaller shape"
         with pytest.raises(InputError, match=said):
             estimate_geometry(FAMILIES["unet"], networks=24)

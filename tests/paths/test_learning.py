@@ -9,10 +9,10 @@ from sads.data.laws import Normal
 from sads.directions.sets import Entries
 from sads.errors import InputError
 from sads.learning import Optimum, Recipe, measure_risk
+from sads.learning.forecast_setting import Scene
 from sads.learning.monitor import Monitor
-from sads.learning.noisy import draw_noisy
+from sads.learning.noisy_samples import draw_noisy
 from sads.learning.one_step import batch_gradient, first_move
-from sads.learning.scene import Scene
 from sads.networks import CNN, ScoreFamily
 from sads.networks.adapters import adapt
 from sads.path import DiffusionPath, RectifiedFlow, Schedule

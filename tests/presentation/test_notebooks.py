@@ -8,7 +8,7 @@ import pytest
 import sads
 from sads.presentation.markup import facts, log_plot, table
 from sads.presentation.palette import CERTIFIED, UNCERTIFIED
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 from tests.sweep.small import InProcess, write_spec
 
 NETWORK = "iddpm-16,channels=8,groups=8,mults=1x1"

@@ -20,7 +20,7 @@ from sads.path import Schedule
 from sads.ranking import PilotProtocol, check_families, rank_families, recipe_of
 from sads.ranking import pilot as pilot_module
 from sads.ranking.pilot import common_errors, run_pilot
-from sads.specs.sources import as_dataset, as_splits
+from sads.specs.coercion import as_dataset, as_splits
 
 SHAPE = (1, 4, 4)
 SHORT = PilotProtocol(steps=4, seeds=2, points=5, batch_size=8)

@@ -166,7 +166,7 @@ def test_another_factory_file_is_refused_and_what_was_summed_kept(tmp_path):
             self.calls += 1
             if self.calls == 9:
                 file.write_text(FACTORY.format(width=4))
-                from sads.remote.errand import _source
+                from sads.remote.batch_request import _source
 
                 _source.cache_clear()  # as in a new process
             return self.executor.submit(function, *arguments)

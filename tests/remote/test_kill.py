@@ -12,7 +12,7 @@ import pytest
 
 import sads
 from sads.geometry import load_geometry
-from sads.geometry.state import State
+from sads.geometry.running_sums import State
 
 UNET = "iddpm-16,channels=8,groups=4,mults=1x1"
 NETWORKS = 3000

@@ -12,10 +12,10 @@ from sads.geometry import load_geometry
 from sads.report import build_report, write_report
 from sads.report.build import check_output
 from sads.report.commands import geometry_command
-from sads.report.measured import measured_along, read_sweep, training_sheet
 from sads.report.page import embedded
 from sads.report.sentences import differs
 from sads.report.subjects import Named, by_network
+from sads.report.sweep_measurements import measured_along, read_sweep, training_sheet
 
 from .conftest import NETWORK
 

@@ -16,8 +16,8 @@ from safetensors.numpy import load_file
 import sads
 from sads.data import Dataset
 from sads.diffusion import read_training, training
-from sads.draws import DRAWS
-from sads.specs.sources import as_dataset
+from sads.foundation.versions import DRAWS, code_version
+from sads.specs.coercion import as_dataset
 from sads.storage.files import writing
 from sads.sweep import PROTOCOLS, Trial
 from sads.sweep.execute import run_job as run_job_module
@@ -27,7 +27,6 @@ from sads.sweep.execute.run_trial import KEPT_SAMPLES
 from sads.sweep.execute.trial_data import dataset
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import Job, Outcome
-from sads.version import code_version
 
 PROTOCOL = PROTOCOLS["smoke"].model_copy(
     update={"iterations": 6, "samples": 200, "steps": 3, "train": 40}

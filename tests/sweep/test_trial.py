@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sads.errors import InputError
+from sads.foundation.versions import code_version
 from sads.geometry import load_geometry
 from sads.specs import NetworkSpec
 from sads.sweep import PROTOCOLS, Trial
 from sads.sweep.describe.protocol import protocol_fields
-from sads.version import code_version
 
 SMOKE = PROTOCOLS["smoke"]
 

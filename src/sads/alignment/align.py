@@ -34,9 +34,9 @@ from jaxtyping import Float
 from ..directions import Band, Structure
 from ..directions.structure import Compressed
 from ..directions.symmetry import average
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown
 from ..geometry import Geometry
-from ..shown import Shown
 from .moments import Samples, second_moment
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from jaxtyping import Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from ..choices import RotationKind
 from ..errors import ArtefactError, InputError
+from ..foundation.choices import RotationKind
 from ..geometry import Geometry
 from ..inspection.zero_outputs import is_named
 from ..networks import ScoreFamily

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from .. import alignment as _alignment
 from ..alignment import Alignment, Rotation
-from ..choices import RotationKind
 from ..distances import Distance, measure_distance
+from ..foundation.choices import RotationKind
 from ..geometry import Geometry
 from ..randomness import Random
-from ..specs.sources import Data, Shape, as_dataset, as_dataset_pair, as_geometry, as_shape
+from ..specs.coercion import Data, Shape, as_dataset, as_dataset_pair, as_geometry, as_shape
 
 
 def align(geometry: str | Path | Geometry, data: Data) -> Alignment:

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ..choices import ForecastMethod, Optimiser, Prediction, RiskOf
 from ..diffusion import Trained
 from ..directions.sets import DirectionSet
+from ..foundation.choices import ForecastMethod, Optimiser, Prediction, RiskOf
 from ..learning import Forecast, Recipe, Risk, measure_risk, reference_for
-from ..learning.ladder import forecast_data
+from ..learning.forecast_from_data import forecast_data
 from ..path import DiffusionPath
 from ..ranking import PilotProtocol, Ranking, check_families, rank_families, recipe_of
-from ..specs.sources import (
+from ..specs.coercion import (
     Data,
     Network,
     Shape,

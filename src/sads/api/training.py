@@ -8,14 +8,14 @@ from jaxtyping import Float
 
 from .. import diffusion as _diffusion
 from ..alignment import Rotation
-from ..choices import Prediction, SolverName
 from ..diffusion import Callback, Trained, settings_for
 from ..diffusion.sampling import CHUNK, OnStep
+from ..foundation.choices import Prediction, SolverName
 from ..geometry import Geometry
 from ..path import DiffusionPath
 from ..randomness import Random
+from ..specs.coercion import Data, Network, Shape, as_dataset, as_family, as_trained
 from ..specs.rotations import rotation_for
-from ..specs.sources import Data, Network, Shape, as_dataset, as_family, as_trained
 
 
 def train(

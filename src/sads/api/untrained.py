@@ -6,17 +6,17 @@ from typing import Unpack
 
 from .. import doctor as _doctor
 from .. import geometry as _geometry
-from ..choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
 from ..doctor import Diagnosis
 from ..execution.engines import Engine
+from ..foundation.choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
+from ..foundation.signatures import same_arguments
 from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
 from ..overview import NETWORKS as SUMMARY_NETWORKS
 from ..overview import Summary, summarise
 from ..path import DiffusionPath
 from ..remote import supply_for
-from ..signatures import same_arguments
-from ..specs.sources import (
+from ..specs.coercion import (
     Data,
     Network,
     Shape,

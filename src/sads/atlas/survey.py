@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from ..directions import Band
 from ..errors import SadsError, brief
+from ..foundation.versions import code_version
 from ..geometry import Geometry, load_geometry
 from ..overview import Summary, summarise
 from ..presentation.mosaics import pictured
@@ -22,7 +23,6 @@ from ..presentation.network_summary import summary_values
 from ..presentation.small_pictures import save_picture
 from ..report import build_report, write_report
 from ..specs import DataSpec, parse_shape
-from ..version import code_version
 from .entries import AtlasEntry
 from .rows import AtlasRow, BandPicture, read_row, row_path, write_row
 

@@ -4,7 +4,7 @@ import json as jsonlib
 from pathlib import Path
 from shlex import quote
 
-from ..choices import EstimatorName, Quantity, Weighting, ZeroOutput
+from ..foundation.choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
 
 
@@ -67,7 +67,7 @@ def geometry(
     from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..remote import supply_for
     from ..specs import parse_timesteps
-    from ..specs.sources import as_family, as_probe, as_subspace
+    from ..specs.coercion import as_family, as_probe, as_subspace
     from .progress import networks_bar
 
     with networks_bar(network) as report:

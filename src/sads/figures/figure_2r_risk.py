@@ -18,7 +18,7 @@ from ..statistics.means import paired_values
 from ..statistics.resampling import bootstrap_difference
 from .data import Data, Experiment, Request, Rows
 from .figure_02_bases import FREQUENCY, LOCAL, RESAMPLES
-from .readings import (
+from .stored_experiments import (
     ANY_SCALE,
     WORDS,
     finished,

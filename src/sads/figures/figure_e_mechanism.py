@@ -28,7 +28,7 @@ from ..statistics.ranks import coefficients, rank_correlation
 from ..statistics.resampling import p_value
 from ..statistics.shapes import LEAST_SEEDS
 from .data import Data, Experiment, Request, Rows
-from .readings import (
+from .stored_experiments import (
     ANY_SCALE,
     WORDS,
     along_directions,

@@ -15,14 +15,14 @@ from ..directions import FOLDS
 from ..directions.structure import STRUCTURES
 from ..directions.subspaces import Span
 from ..errors import ArtefactError
-from ..inspection.compression import Compressed
 from ..inspection.readout import ReadOut
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Adaptive
 from ..path import WEIGHTINGS
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .estimators import ESTIMATORS
 from .plan import CLOSED_FORM, Plan, timestep_range
-from .state import State, packed_size
+from .running_sums import State, packed_size
 
 FILE = "geometry.safetensors"
 BASIS = "subspace.safetensors"

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from ..devices import memory_errors_explained
-from ..inspection.compression import Compressed
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Whole
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
 from .artefact import FILE, read_state
+from .batch_workers import Supply, Threads
 from .estimators import estimator_of
-from .fitting import Request
+from .geometry import Geometry
 from .goal import Goal
 from .plan import Plan
-from .result import Geometry
 from .run import Progress, estimates, settled
 from .source import Source, prepare
-from .supply import Supply, Threads
+from .subspace_choice import Request
 
 
 class PlainOptions(TypedDict, total=False):

@@ -1,10 +1,10 @@
 """A run of an estimate: batches of networks, accumulated until the goal is reached.
 
-Batches are computed in threads or by workers (`supply`) and accumulated in their order. Each draws
-from a stream named by the seed and the batch's number, so a run that was killed continues exactly
-where its last checkpoint stood. The error is looked at after numbers of networks that depend on
-the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same
-network.
+Batches are computed in threads or by workers (`batch_workers`) and accumulated in their order. Each
+draws from a stream named by the seed and the batch's number, so a run that was killed continues
+exactly where its last checkpoint stood. The error is looked at after numbers of networks that
+depend on the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the
+same network.
 """
 
 import math
@@ -18,17 +18,17 @@ import numpy as np
 from ..directions import FOLDS
 from ..directions.symmetry import sectors
 from ..directions.whitening import halves_error
-from ..draws import DRAWS
 from ..errors import ArtefactError
 from ..execution.local import EngineError
+from ..foundation.versions import DRAWS
 from .artefact import FILE, read_state, write_state
+from .batch_workers import Supply
+from .geometry import Geometry, exact_geometry, keep_spectrum, load_geometry
 from .goal import Goal
 from .plan import Plan
-from .result import Geometry, exact_geometry, keep_spectrum, load_geometry
+from .running_sums import State
 from .sketch import with_basis
 from .source import Source
-from .state import State
-from .supply import Supply
 
 CHECKPOINT_SECONDS = 20.0
 

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..devices import usable_device
-from ..draws import DRAWS
 from ..errors import InputError, NetworkError
+from ..foundation.versions import DRAWS
 from ..inspection.checks import Checked, check_family
 from ..inspection.reading import Batch, Reading
 from ..inspection.tracing import NoLastLayer
@@ -17,12 +17,12 @@ from ..inspection.zero_outputs import POLICIES
 from ..networks import ScoreFamily
 from ..probes import Probe
 from ..randomness import checked_seed, fast_stream, stream
-from .drawing import drawn_ensemble
 from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
 from .estimators import Estimator, Study
-from .fitting import Request, fitting, sketched
 from .plan import Plan, TimestepLaw, software_versions, timestep_range
 from .precision import Precision, choose_precision, networks_to_compare
+from .stacked_parameters import drawn_ensemble
+from .subspace_choice import Request, fitting, sketched
 
 
 @dataclass(frozen=True)

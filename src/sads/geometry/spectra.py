@@ -18,7 +18,7 @@ from ..errors import ArtefactError
 from ..storage.files import checksum
 from ..storage.sealed import expect, parse_json, read_sealed, sensible, write_sealed
 from .plan import Plan
-from .state import State
+from .running_sums import State
 
 FILE = "spectrum.safetensors"
 FORMAT = "sads.spectrum/3"  # 2 had other bands and no resolution

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..networks.initialisation import Constant, Distribution, Normal, Uniform
-from .modes import Arguments, DispatchMode, Keywords
+from .torch_modes import Arguments, DispatchMode, Keywords
 
 aten: Any = torch.ops.aten
 _NEW_CONSTANTS = {

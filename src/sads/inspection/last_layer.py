@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from ..networks.adapters.calls import Adapted
 from ..randomness import torch_stream
 from .members import LARGEST_SMALL, parameter_bytes
-from .moving import affecting
+from .parameter_dependence import affecting
 from .tracing import LINEAR, Call, NoLastLayer, count_calls, in_place_of, read
-from .trunks import kept_trunks
+from .trunk_replay import kept_trunks
 
 LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
 CANDIDATES = 8  # parameters tried as a bias that is added after the call

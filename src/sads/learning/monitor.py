@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from ..choices import Prediction
 from ..data import Dataset
 from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
 from ..errors import InputError
+from ..foundation.choices import Prediction
 from ..geometry import Geometry
 from ..path import DiffusionPath, Schedule, time_values
 from ..path.predictions import prediction_named
@@ -29,7 +29,7 @@ from .loggers import logger_of
 from .record_artefact import FILE, load_record, store_record
 from .streaming_sums import Sums, added_up
 from .training_record import Lag, TrainingRecord, Window
-from .unavoidable import unavoidable_loss, variances_of_data
+from .unavoidable_loss import unavoidable_loss, variances_of_data
 
 if TYPE_CHECKING:
     import pandas

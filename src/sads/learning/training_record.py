@@ -15,8 +15,8 @@ So groups are compared by the *learned share*, sums over the noise levels,
 
     sum_b (E - L) / sum_b (E - F),
 
-with F from the data (`unavoidable`), or zero where no data were given. Its standard error is that
-of its numerator, from Q.
+with F from the data (`unavoidable_loss`), or zero where no data were given. Its standard error is
+that of its numerator, from Q.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..frames import as_frame
-from ..shown import Reported
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Reported
 from .expected_order import ExpectedOrder
 
 if TYPE_CHECKING:

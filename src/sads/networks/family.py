@@ -20,7 +20,7 @@ from torch import nn
 
 from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
-from ..neighbours import Housed
+from ..foundation.sibling_imports import Housed
 from ..path import DiffusionPath, RectifiedFlow, Schedule, prediction_named, time_values
 from .adapters import Assumptions, Calling, adapt, assumptions_of
 from .adapters.explain import why_not_called

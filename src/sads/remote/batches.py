@@ -19,16 +19,16 @@ from ..execution.engines import Engine, check_engine, make_engine
 from ..execution.in_order import InOrder
 from ..execution.local import EngineError
 from ..execution.threads import limited_threads
+from ..geometry.batch_workers import Moment, Supply, batches_until
+from ..geometry.running_sums import State
 from ..geometry.source import Source
-from ..geometry.state import State
-from ..geometry.supply import Moment, Supply, batches_until
-from ..inspection.compression import Compressed
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Adaptive
 from ..networks import ScoreFamily
 from ..probes import Probe
 from ..specs import NetworkSpec, ProbeSpec
-from ..specs.sources import Network
-from .errand import Errand, host, source_of
+from ..specs.coercion import Network
+from .batch_request import Errand, host, source_of
 
 PRELOADED = ("sads.remote.batches",)  # importing torch takes seconds
 HELD_BYTES = 2**31  # of moments that wait for their turn

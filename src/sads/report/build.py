@@ -10,16 +10,16 @@ from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import keep_spectrum, load_geometry
 from ..networks.adapters import Assumptions
 from ..presentation.numbers import sizes
-from ..specs.sources import as_dataset, as_family
+from ..specs.coercion import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
 from .card import model_card
 from .commands import geometry_command, report_command
 from .forecasts import with_forecasts
-from .measured import SweepReading, measured_along, read_sweep, training_sheet
 from .page import render
 from .script_data import script_data
 from .sentences import answer
 from .subjects import Named, Subject, by_network
+from .sweep_measurements import SweepReading, measured_along, read_sweep, training_sheet
 from .trainings import followed, risk_shown
 from .view import view
 

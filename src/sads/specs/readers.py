@@ -26,7 +26,7 @@ from ..data import (
     read_npz,
 )
 from ..errors import InputError
-from ..signatures import same_arguments
+from ..foundation.signatures import same_arguments
 from . import plug_ins
 from .data import DataSpec
 from .grammar import convert

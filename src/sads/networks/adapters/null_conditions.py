@@ -90,11 +90,11 @@ def null_conditions(
     network: nn.Module, arguments: Sequence[inspect.Parameter]
 ) -> tuple[Condition, ...]:
     """The null condition of a module: what is passed for its arguments beside input and time."""
-    found = []
+    conditions = []
     for parameter in arguments:
         asked = Asked(network, parameter)
-        found += next((some for find in FINDERS if (some := tuple(find(asked)))), ())
-    return tuple(found)
+        conditions += next((some for find in FINDERS if (some := tuple(find(asked)))), ())
+    return tuple(conditions)
 
 
 def _label(asked: Asked) -> Iterator[Condition]:

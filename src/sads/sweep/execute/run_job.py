@@ -15,11 +15,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...draws import DRAWS
 from ...errors import ArtefactError, InputError, SadsError, brief
 from ...execution.threads import limited_threads
+from ...foundation.versions import DRAWS, code_version
 from ...storage.files import BusyError, atomic_write, write_bytes, writing
-from ...version import code_version
 from ..describe.trial import Trial
 from ..store.layout import Layout, publish
 from ..store.outcome import Failure, Job, Kind, Outcome, Provenance, TrialResult, read_result

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..inspection.members import Members, follow
-from ..inspection.readers import Readings
+from ..inspection.reader_modules import Readings
 from ..inspection.reading import Reading
 from ..networks.casting import cast
 from ..networks.initialisation import Distribution

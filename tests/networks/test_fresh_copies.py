@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sads.errors import NetworkError
-from sads.networks.fresh import fresh_networks
+from sads.networks.fresh_copies import fresh_networks
 from sads.networks.isolation import seeded
 
 

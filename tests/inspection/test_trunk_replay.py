@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import sads
 from sads.inspection.tracing import count_calls, in_place_of, read
-from sads.inspection.trunks import trunks_kept
+from sads.inspection.trunk_replay import trunks_kept
 from sads.networks import ScoreFamily
 
 X = torch.linspace(-1, 1, 32).view(2, 1, 4, 4)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from ..devices import available_memory
 from ..errors import InputError
-from ..inspection.compression import AnyReadOut, Compressed
 from ..inspection.readout import PlainReadOut
+from ..inspection.subspace_readout import AnyReadOut, Compressed
 from ..inspection.subspaces import Adaptive, AnySubspace, LowFrequencies, Whole
 
 Request = Whole | AnySubspace | None

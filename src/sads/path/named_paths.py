@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 from ..errors import InputError
 from .base import DiffusionPath
-from .exploding import EDM, VarianceExploding
-from .flow import RectifiedFlow
-from .preserving import KINDS, Schedule
+from .rectified_flow import RectifiedFlow
+from .variance_exploding import EDM, VarianceExploding
+from .variance_preserving import KINDS, Schedule
 
 PATHS: Mapping[str, Callable[..., DiffusionPath]] = MappingProxyType(
     {kind: partial(Schedule, kind) for kind in KINDS}

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from .running_sums import State
 from .source import Source
-from .state import State
 
 Moment = Float[np.ndarray, "r r"]
 

@@ -15,10 +15,10 @@ from ..diffusion import Predictor, Trained, read_trained, read_training
 from ..directions.sets import DirectionSet
 from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
-from ..geometry.fitting import Request
+from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.family import UNTOLD
-from ..networks.fresh import Fresh, fresh_networks
+from ..networks.fresh_copies import Fresh, fresh_networks
 from ..networks.stored_weights import load_weights
 from ..path import DiffusionPath
 from .data import DataSpec

@@ -15,7 +15,7 @@ from sads.figures.figure_6r_risk import shapes
 from sads.figures.figure_e_mechanism import GRANTED, PAPER, abs_coefficients, effects
 from sads.figures.figure_g_counterexamples import linear_rows
 from sads.figures.output import write_figure
-from sads.figures.readings import RISKS, SAMPLED, finished, measured, profile
+from sads.figures.stored_experiments import RISKS, SAMPLED, finished, measured, profile
 from sads.figures.style import style
 from sads.statistics.ranks import coefficients
 from tests.cli.conftest import sads  # noqa: F401 - a fixture

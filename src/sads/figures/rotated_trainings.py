@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from ..alignment import align
 from ..specs import parse_shape
-from ..specs.sources import as_dataset
+from ..specs.coercion import as_dataset
 from ..statistics.means import paired_differences
 from ..sweep import Specification
 from .data import Data, Request, Rows

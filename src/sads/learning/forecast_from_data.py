@@ -8,8 +8,8 @@ from ..directions.sets import Cosines, DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..networks import ScoreFamily
 from .forecast import Forecast, forecast_training
+from .forecast_setting import Scene
 from .recipe import Recipe
-from .scene import Scene
 from .targets import goal_for
 from .validity import LADDER, cheapest_passed, kind_of, method_named
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from ..errors import SadsError
+from ..foundation.versions import code_version
 from ..geometry.estimators import estimator_of
 from ..geometry.plan import Plan, software_versions
 from ..geometry.source import Source, prepare
 from ..specs import NetworkSpec, ProbeSpec
-from ..specs.sources import as_subspace
-from ..version import code_version
+from ..specs.coercion import as_subspace
 
 
 class SetupError(SadsError):

@@ -1,11 +1,12 @@
-"""The version of everything in this package that can change a result."""
+"""The versions of what can change a result: the random draws, and the sources that compute."""
 
 import hashlib
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
-# What draws, prints or organises. All the rest computes.
+DRAWS = 2  # of the random draws; version 1 used plain seeds
+
+# What plots, prints or organises. All the rest computes.
 _ASIDE = (
     "cli",
     "doctor",
@@ -14,7 +15,6 @@ _ASIDE = (
     "presentation",
     "report",
     "pytest_plugin.py",
-    "shown.py",
     "overview",
     "sweep",
     "watch.py",
@@ -27,7 +27,9 @@ _COMPUTES = {
 @cache
 def code_version() -> str:
     """The release, and a digest of the sources that compute results."""
-    package = Path(__file__).resolve().parent
+    from importlib.metadata import version  # takes a while to load, and few ask for it
+
+    package = Path(__file__).resolve().parents[1]
     whole = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         place = path.relative_to(package)

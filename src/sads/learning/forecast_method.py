@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from .scene import Scene
+from .forecast_setting import Scene
 
 
 class Method(ABC):

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..geometry import Geometry
-from .making import make_rotation
+from .make_rotation import make_rotation
 from .rotation import Rotation
 
 if TYPE_CHECKING:  # scikit-learn has no types

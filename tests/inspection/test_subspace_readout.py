@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from sads.directions.subspaces import Span
 from sads.errors import InputError
-from sads.inspection.compression import AnyReadOut, Compressed, Sketching
 from sads.inspection.readout import Convolution, Sampled
+from sads.inspection.subspace_readout import AnyReadOut, Compressed, Sketching
 from sads.inspection.subspaces import Adaptive, LowFrequencies, leading_span
 
 from .test_readouts import EXAMPLES, features

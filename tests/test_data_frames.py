@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sads
-from sads.frames import as_frame
+from sads.foundation.data_frames import as_frame
 
 
 @pytest.fixture(scope="module")

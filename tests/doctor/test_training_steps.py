@@ -8,7 +8,7 @@ from torch import nn
 import sads
 from sads.doctor.findings import RESPONSES
 from sads.doctor.patient import admit
-from sads.doctor.steps import FEWEST, MOST, move_on, take_steps
+from sads.doctor.training_steps import FEWEST, MOST, move_on, take_steps
 from sads.networks import ScoreFamily
 from sads.networks.family import unseeded_member
 from sads.path import Schedule

@@ -16,7 +16,7 @@ from ..networks import ScoreFamily
 from ..networks.adapters import own_output, own_prediction
 from ..path import Prediction
 from ..randomness import sequence, stream
-from .noisy import Noisy, draw_noisy
+from .noisy_samples import Noisy, draw_noisy
 from .recipe import Recipe
 from .references import Reference
 

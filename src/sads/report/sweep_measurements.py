@@ -142,7 +142,7 @@ def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
         InputError: if its samples are no images.
     """
     from ..diffusion import read_training, samples_of
-    from ..specs.sources import as_trained
+    from ..specs.coercion import as_trained
 
     header, _ = read_training(directory)
     if len(header.shape) != 3:

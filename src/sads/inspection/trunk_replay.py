@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .modes import Arguments, FunctionMode, Keywords
+from .torch_modes import Arguments, FunctionMode, Keywords
 
 SMALL = 4096  # entries of results that are kept in any case
 MOST = 16  # trunks kept at once

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from sads.errors import InputError
-from sads.neighbours import Neighbourhood, neighbours_of
+from sads.foundation.sibling_imports import Neighbourhood, neighbours_of
 from sads.specs import NetworkSpec
-from sads.specs.sources import as_family
+from sads.specs.coercion import as_family
 
 MODELS = """
 from torch import nn

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..draws import DRAWS
 from ..errors import ArtefactError
+from ..foundation.versions import DRAWS
 from .files import atomic_write, write_bytes
 from .sealed import seal_json, unseal_json
 

@@ -20,14 +20,14 @@ from ..directions.structure import Compressed
 from ..directions.symmetry import average, sectors, surviving
 from ..directions.whitening import halves_error
 from ..errors import ArtefactError
-from ..inspection.compression import Compressed as CompressedReadOut
+from ..foundation.rendering import Shown
+from ..inspection.subspace_readout import Compressed as CompressedReadOut
 from ..inspection.subspaces import Adaptive, LowFrequencies
-from ..shown import Shown
 from ..storage.files import writing
 from .artefact import read_state, write_basis, write_state
 from .plan import Plan
+from .running_sums import State
 from .spectra import KEPT_FROM, Kept, read_kept, write_spectrum
-from .state import State
 
 
 @dataclass(frozen=True, eq=False)
