@@ -2,11 +2,12 @@
 
     python -m benchmarks.results [--check] [--figures]
 
-A block between `<!-- generated: NAME -->` and `<!-- end -->` in `docs/results.md`, `docs/doctor.md`,
-`docs/well-known.md` and the pages of `docs/results` is made from the rows and verdicts in
-`docs/results` and `docs/atlas`, by the function of that name in `benchmarks.pages`. What the doctor says of the worth of its advice is made
-from the same rows and kept in the package. `--check` writes nothing and says what is stale, with
-exit code 1. `--figures` draws the figures that read rows again.
+A block between `<!-- generated: NAME -->` and `<!-- end -->` in `docs/results.md`, in
+`docs/doctor.md`, in `docs/well-known.md` and in the pages of `docs/results` is made from the rows
+and verdicts in `docs/results` and `docs/atlas`, by the function of that name in `benchmarks.pages`.
+What the doctor says of the worth of its advice is made from the same rows and kept in the package.
+`--check` writes nothing and says what is stale, with exit code 1. `--figures` draws the figures
+that read rows again.
 """
 
 import argparse
