@@ -66,9 +66,9 @@ GROUPS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
 def of_atlas() -> dict[str, dict[str, str]]:
     """Severity of each finding by its code, of every architecture in the atlas, by name."""
     return {
-        row.name: {one["code"]: one["severity"] for one in row.summary["findings"]}
+        row.name: {one["code"]: one["severity"] for one in row.findings}
         for row in load_rows(ROOT / "docs" / "atlas")
-        if row.failed is None
+        if row.examined
     }
 
 

@@ -139,6 +139,10 @@ def test_words(atlas):
     )
     [healthy] = lines(entries, [found.model_copy(update={"summary": row.summary})])
     assert healthy.cells["findings"] == "healthy"
+    unseen = row.summary | {"findings": [], "untold": {"doctor": "it is out"}}
+    [away] = lines(entries, [row.model_copy(update={"summary": unseen})])
+    assert away.cells["findings"] == "not told: it is out"
+    assert (row.examined, away.row.examined) == (True, False)
 
 
 def test_the_cost_of_all_is_told(atlas):

@@ -54,7 +54,7 @@ def lines(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow]) -> list[Line]
 
 
 def _line(entry: AtlasEntry, row: AtlasRow) -> Line:
-    told = {
+    listed = {
         "name": entry.name,
         "kind": entry.kind,
         "published": entry.published,
@@ -62,36 +62,51 @@ def _line(entry: AtlasEntry, row: AtlasRow) -> Line:
         "shape": entry.shape,
         "seconds": cost_words(row),
     }
-    cost = row.seconds if row.processor_seconds is None else row.processor_seconds
+    cost = {"seconds": row.seconds if row.processor_seconds is None else row.processor_seconds}
+    clock = {"seconds": clock_words(row)}
     if row.failed is not None:
-        cells = dict.fromkeys(MEASURED, UNKNOWN) | told
-        loud = (f"failed: {row.failed}",)
-        return Line(entry, row, cells, {"seconds": cost}, {"seconds": clock_words(row)}, loud)
+        unknown = dict.fromkeys(MEASURED, UNKNOWN)
+        return Line(entry, row, listed | unknown, cost, clock, (f"failed: {row.failed}",))
+    loud = tuple(f"{f['severity']}: {f['code']}" for f in row.findings if f["severity"] != NOTE)
+    return Line(
+        entry,
+        row,
+        cells=listed | _measured(row, healthy=not loud),
+        soft=clock | _explained(row),
+        sort=cost | _numbers(row) | {"findings": float(len(loud))},
+        loud=loud,
+        paces=paces_of(row),
+    )
+
+
+def _measured(row: AtlasRow, *, healthy: bool) -> dict[str, str]:
     summary = row.summary
-    effective, noticed = summary["effective_directions"], summary["findings"]
-    size = math.prod(summary["shape"])
-    loud = tuple(f"{f['severity']}: {f['code']}" for f in noticed if f["severity"] != NOTE)
-    notes = [f["code"] for f in noticed if f["severity"] == NOTE]
-    cells = told | {
+    effective, error = summary["effective_directions"], summary["effective_directions_error"]
+    doctor = _untold(row, "doctor") if "doctor" in summary["untold"] else "healthy" * healthy
+    known = effective is not None
+    return {
         "parameters": counted(summary["parameters"]),
-        "findings": "" if loud else "healthy",
-        "anisotropy": _untold(row, "geometry")
-        if effective is None
-        else f"{effective:,.3g} ± {summary['effective_directions_error']:.2g}",
+        "findings": doctor,
+        "anisotropy": f"{effective:,.3g} ± {error:.2g}" if known else _untold(row, "geometry"),
         "last": last_words(row),
     }
-    soft = {
-        "findings": f"{'note' if len(notes) == 1 else 'notes'}: {', '.join(notes)}" * bool(notes),
-        "anisotropy": "" if effective is None else f"of {size:,}; {_behind(row)}",
+
+
+def _explained(row: AtlasRow) -> dict[str, str]:
+    notes = [one["code"] for one in row.findings if one["severity"] == NOTE]
+    size = math.prod(row.summary["shape"])
+    known = row.summary["effective_directions"] is not None
+    return {
+        "findings": f"note{'s' * (len(notes) > 1)}: {', '.join(notes)}" if notes else "",
+        "anisotropy": f"of {size:,}; {_behind(row)}" if known else "",
         "last": validity_words(row),
-        "seconds": clock_words(row),
     }
-    sort = {
-        "parameters": float(summary["parameters"] or 0),
-        "findings": float(len(loud)),
-        "seconds": cost,
-    } | ({} if effective is None else {"anisotropy": effective / size})
-    return Line(entry, row, cells, sort, soft, loud, paces_of(row))
+
+
+def _numbers(row: AtlasRow) -> dict[str, float]:
+    effective = row.summary["effective_directions"]
+    share = {} if effective is None else {"anisotropy": effective / math.prod(row.summary["shape"])}
+    return {"parameters": float(row.summary["parameters"] or 0)} | share
 
 
 def _untold(row: AtlasRow, part: str) -> str:

@@ -77,6 +77,16 @@ class AtlasRow(BaseModel, frozen=True, extra="forbid"):
     processor_seconds: float | None = Field(default=None, ge=0)
     goes_on: bool = False
 
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What the doctor finds; nothing where it could not be asked."""
+        return self.summary.get("findings", [])
+
+    @property
+    def examined(self) -> bool:
+        """Whether the doctor could look at it."""
+        return self.failed is None and "doctor" not in self.summary["untold"]
+
 
 def row_path(out: Path, slug: str) -> Path:
     """Where the row of an architecture is kept."""
