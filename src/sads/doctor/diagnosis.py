@@ -12,6 +12,7 @@ from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
+from ..shown import Shown, as_text
 from .finding import SEVERITIES, Finding, NotChecked
 from .findings import GEOMETRIES, RESPONSES
 from .patient import Examined, admit
@@ -24,7 +25,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Shown):
     """What the doctor says of one architecture.
 
     Attributes:
@@ -47,6 +48,9 @@ class Diagnosis:
     networks: int
     skipped: tuple[str, ...]
     assumptions: Assumptions | None = None
+
+    def __str__(self) -> str:
+        return as_text(self)
 
     def to_frame(self) -> "pandas.DataFrame":
         """A table with a row for each finding; needs pandas."""
