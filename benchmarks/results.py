@@ -2,11 +2,12 @@
 
     python -m benchmarks.results [--check] [--figures]
 
-A block between `<!-- generated: NAME -->` and `<!-- end -->` in `docs/results.md`, `docs/doctor.md`
-and the pages of `docs/results` is made from the rows and verdicts in `docs/results`, by the
-function of that name in `benchmarks.pages`. What the doctor says of the worth of its advice is made
-from the same rows and kept in the package. `--check` writes nothing and says what is stale, with
-exit code 1. `--figures` draws the figures that read rows again.
+A block between `<!-- generated: NAME -->` and `<!-- end -->` in `docs/results.md`, in
+`docs/doctor.md`, in `docs/well-known.md` and in the pages of `docs/results` is made from the rows
+and verdicts in `docs/results` and `docs/atlas`, by the function of that name in `benchmarks.pages`.
+What the doctor says of the worth of its advice is made from the same rows and kept in the package.
+`--check` writes nothing and says what is stale, with exit code 1. `--figures` draws the figures
+that read rows again.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.pages import badges, paper, registered, remedies
+from benchmarks.pages import atlas, badges, paper, registered, remedies
 from benchmarks.pages.markdown import ROWS, Lines, table
 from sads.doctor.worth import FILE as WORTH
 from sads.errors import InputError
@@ -43,6 +44,7 @@ def answers() -> Lines:
 
 
 TABLES: Mapping[str, tuple[str | None, Callable[[], Lines]]] = {
+    "architectures": (None, atlas.architectures),
     "claims": (None, paper.claims_of_the_paper),
     "answers": (None, answers),
     "badge-order": ("figure-06", badges.badge_order),
@@ -82,7 +84,8 @@ def rebuilt(text: str) -> str:
 
 def pages() -> list[Path]:
     """All pages of results."""
-    return [DOCS / "results.md", DOCS / "doctor.md", *sorted(ROWS.glob("*.md"))]
+    names = ("results.md", "doctor.md", "well-known.md")
+    return [*(DOCS / name for name in names), *sorted(ROWS.glob("*.md"))]
 
 
 def stale() -> list[Path]:

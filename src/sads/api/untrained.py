@@ -218,6 +218,7 @@ def summary(
     return summarise(
         family,
         as_dataset(data, shape=family.shape, split="train", drawn=1),
+        spelled=isinstance(source, str) and prediction is None and schedule is None,
         origin=origin,
         networks=SUMMARY_NETWORKS if networks is None else networks,
         seed=seed,

@@ -29,7 +29,7 @@ def geometry(
     dry_run: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Estimate which directions an untrained architecture will model well.
+    """Estimate along which directions untrained networks put out most, and along which least.
 
     Example: `sads geometry iddpm-16 --tolerance 0.01 --out runs/iddpm-16`
 

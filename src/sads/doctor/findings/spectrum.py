@@ -19,7 +19,7 @@ from ..patient import MOVED, Examined
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
-ABSENT = 1e-3  # of the energy that white noise has in a subspace
+ABSENT = 1e-9  # of the energy that white noise has in a subspace: rounding
 SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
 
 
