@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import chi2
 
 from ..diffusion.training import explained
 from ..directions.sets import DirectionSet, Eigenvectors
@@ -31,6 +30,7 @@ from ..path import Schedule
 from ..randomness import stream
 from ..shown import Shown
 from .agreement import halves_agreement, stepped_up
+from .equal_directions import equality
 from .method import Method
 from .one_step import OneStep
 from .scene import Scene
@@ -119,7 +119,7 @@ class Forecast(Shown):
     @cached_property
     def p_value(self) -> float:
         """The p-value of the hypothesis that all drifts are equal."""
-        return equality(self.drift, self.drift_error, self.networks)
+        return equality(deviations(self.rows))
 
     @property
     def has_order(self) -> bool:
@@ -129,9 +129,7 @@ class Forecast(Shown):
     @cached_property
     def has_noisy_order(self) -> bool:
         """Whether the noises differ beyond their errors."""
-        return (
-            len(self.labels) > 1 and equality(self.noise, self.noise_error, self.networks) < EQUAL
-        )
+        return len(self.labels) > 1 and equality(self.rows[:, 2]) < EQUAL
 
     def by_band(self) -> "Forecast":
         """The same with the directions of each band taken together."""
@@ -318,23 +316,15 @@ def _bands(directions: DirectionSet) -> Int[np.ndarray, " k"]:
     return np.repeat(np.arange(len(bands)), [band.width for band in bands])
 
 
-def equality(
-    values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"], networks: int
-) -> float:
-    """The p-value of the hypothesis that all values are equal.
-
-    With M networks an error has M - 1 degrees of freedom, which makes the sum of squared
-    deviations too large by (M - 1) / (M - 3) on average.
-    """
-    weights = (networks - 3) / (networks - 1) / np.maximum(errors, 1e-300) ** 2
-    common = float((weights * values).sum() / weights.sum())
-    statistic = float((weights * (values - common) ** 2).sum())
-    return float(chi2.sf(statistic, max(len(values) - 1, 1)))
-
-
 def drift_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
     """The drift that some of the networks show, a ratio of means."""
     return rows[:, 0].mean(axis=0) / rows[:, 1].mean(axis=0)
+
+
+def deviations(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, "M k"]:
+    """What each network adds to the drifts beside the share of the whole target."""
+    common = rows[:, 0].sum() / rows[:, 1].sum()
+    return (rows[:, 0] - common * rows[:, 1]) / rows[:, 1].mean(axis=0)
 
 
 def drift_error_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..learning import Forecast
-from ..learning.validity import ALL, MINUS_G, Validity, validity_of
+from ..learning.validity import ALL, LADDER, MINUS_G, Validity, validity_of
 from .numbers import counted, with_error
 from .tables import text_table
 
@@ -141,12 +141,31 @@ def _validity_sentences(forecast: Forecast) -> list[str]:
         pilot = _validity(forecast, "late", "pilot")
         if not late.passed and pilot is not None and pilot.passed:
             lines.append("A pilot has told what stays noisy for such networks: method pilot.")
-    return lines
+    return [*lines, *_ladder_sentences(forecast, early)]
+
+
+def _ladder_sentences(forecast: Forecast, early: Validity) -> list[str]:
+    """Why it is this method, where a cheaper one would not do; and that none has passed."""
+    known = {name: _validity(forecast, "early", name) for name in LADDER}
+    passed = [name for name, v in known.items() if v is not None and v.passed]
+    cheaper = LADDER[: LADDER.index(forecast.method)]
+    below = [v for name in cheaper if (v := known[name]) is not None and not v.passed]
+    if early.passed:
+        return [f"Cheaper ways were right less often: {_counts(below)}."] if below else []
+    if passed:
+        return [f"For such networks another way has passed: method {passed[0]}."]
+    if not early.with_order:
+        return []
+    return ["No way has passed for such networks: take the order as a guess."]
+
+
+def _counts(validities: list[Validity]) -> str:
+    return ", ".join(f"{v.method} in {v.right} of {v.with_order} cases" for v in validities)
 
 
 def _record(validity: Validity, what: str) -> str:
     which = "small networks" if validity.kind == ALL else f"small networks of class {validity.kind}"
-    which += f", along {validity.basis}"
+    which += f" trained by Adam, along {validity.basis}"
     if not validity.with_order:
         return (
             f"Of {what} there was nothing to tell in {counted(validity.looked_at, 'case')} of "
