@@ -216,7 +216,7 @@ def forecast_training(
         tolerance: root mean square error of the drifts over their spread at which to stop.
         out: directory for the result; an interrupted forecast is continued.
         about: what else is to be told of it, the names of network and data for example.
-        on_progress: called with networks so far and that ratio.
+        on_progress: called with networks so far and that ratio, infinite where it is not known.
     """
     from .forecast_artefact import stored_rows, write_forecast
 
@@ -248,6 +248,8 @@ def forecast_training(
         with explained(scene.family.name, "a forecast"):
             rows.append(method.row(scene, len(rows)))
         _require_target(scene, rows[-1])
+        if on_progress is not None and len(rows) % FEWEST and len(rows) < wanted:
+            on_progress(len(rows), math.inf)
 
 
 def _require_target(scene: Scene, row: Float[np.ndarray, "3 k"]) -> None:

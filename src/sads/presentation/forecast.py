@@ -99,19 +99,34 @@ def _order_sentence(bands: Forecast) -> str:
             "There is no order to forecast: the directions do not differ beyond the errors "
             f"(p = {bands.p_value:.2g})."
         )
-    order = np.argsort(-bands.drift)
-    count = min(NAMED, len(order) // 2)
-    early = _named(bands, order[:count], bands.drift, bands.drift_error)
-    late = _named(bands, order[::-1][:count], bands.drift, bands.drift_error)
-    return f"Learned early: {early}. Learned late: {late}."
+    early = _outstanding(bands.drift, bands.drift_error)
+    late = _outstanding(-bands.drift, bands.drift_error)
+    if not len(early) and not len(late):
+        return (
+            f"The directions differ (p = {bands.p_value:.2g}), but too few networks were looked at "
+            "to name those that are learned early or late."
+        )
+    return " ".join(
+        f"Learned {when}: {_named(bands, which, bands.drift, bands.drift_error)}."
+        for when, which in (("early", early), ("late", late))
+        if len(which)
+    )
+
+
+def _outstanding(
+    values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"]
+) -> Int[np.ndarray, " n"]:
+    """The few that are surely above the middle of all, the one that is most surely so first."""
+    least = values - 2 * errors
+    above = np.flatnonzero(least > np.median(values))
+    return above[np.argsort(-least[above])][: min(NAMED, max(1, len(values) // 2))]
 
 
 def _noise_sentence(bands: Forecast) -> str:
-    if not bands.has_noisy_order:
+    noisiest = _outstanding(bands.noise, bands.noise_error)
+    if not bands.has_noisy_order or not len(noisiest):
         return "No direction is noisier than the others beyond the errors."
-    order = np.argsort(-bands.noise)
-    count = min(NAMED, max(1, len(order) // 2))
-    named = _named(bands, order[:count], bands.noise, bands.noise_error)
+    named = _named(bands, noisiest, bands.noise, bands.noise_error)
     late = _validity(bands, "late")
     if late is not None and late.passed:
         return f"Stays noisy: {named}."
