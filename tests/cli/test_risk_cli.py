@@ -246,3 +246,15 @@ def test_the_total_weighs_timesteps_as_a_loss_does(sads, runs, tmp_path):
     assert (row["first"], row["last"]) == (500, 549)
     error = np.hypot(part["total_error"], row["error"])
     assert abs(part["total"] - row["risk"]) < 4 * error
+
+
+def test_the_risk_of_a_mixture_is_exact(sads, tmp_path):
+    means = np.stack([np.full((1, 2, 2), -2.0), np.full((1, 2, 2), 1.0)])
+    np.savez(tmp_path / "two.npz", means=means, deviations=[0.5, 0.5])
+    text, run = f"mixture:{tmp_path / 'two.npz'}", str(tmp_path / "run")
+    options = ("--data", text, "--iterations", "3", "--batch-size", "4", "--out", run)
+    assert sads("train", "mlp", "--shape", "1x2x2", *options)[0] == 0
+    assert _risk(sads, run, "--data", text, "--exact")["exact"]
+    code, _, err = sads("risk", run, "--data", f"mixture:{tmp_path / 'none.npz'}")
+    assert code == 2
+    assert err.count("\n") == 1

@@ -1,6 +1,6 @@
 """Readers and makers of datasets: arrays of samples, the first axis counting them."""
 
-from .arrays import read_npy, read_npz
+from .arrays import read_arrays, read_npy, read_npz
 from .bases import BASES, basis, centred, element, layout
 from .dataset import Dataset
 from .digits import read_digits
@@ -40,6 +40,7 @@ __all__ = [
     "read_folder",
     "read_hugging_face",
     "read_mnist",
+    "read_arrays",
     "read_npy",
     "read_npz",
     "sphere",
