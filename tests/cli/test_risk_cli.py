@@ -198,6 +198,12 @@ def test_bad_input_is_one_line(sads, runs, tmp_path, monkeypatch, arguments, mes
     assert err.count("\n") == 1
 
 
+def test_a_training_has_weights_of_its_own(sads, runs):
+    code, out, err = sads("risk", runs["long"], "--weights", "w.safetensors", "--data", RANK_ONE)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "has weights of its own" in err
+
+
 def test_trainings_of_other_shapes_are_not_compared(sads, runs, tmp_path):
     import sads as package
 

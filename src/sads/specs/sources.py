@@ -282,7 +282,8 @@ def _with_weights(
             raise InputError("an untrained network has no risk of its own: pass its weights")
         trained = as_trained(source)
         return trained.family, trained.predict
-    if isinstance(source, (Path, Trained)):
+    directory = isinstance(source, (str, Path)) and Path(source).is_dir()
+    if directory or isinstance(source, (Path, Trained)):
         raise InputError(f"{source} has weights of its own: leave out weights, or name its network")
     family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
     member = family.member(0).eval().requires_grad_(False)
