@@ -1,4 +1,4 @@
-"""The test that directions differ: its level, and what it finds where networks differ as a whole."""
+"""The test that directions differ: its level, and its power where networks differ as a whole."""
 
 import numpy as np
 import pytest

@@ -76,9 +76,7 @@ def risk(
     True
     """
     first, second = two_sources(trained, other, weights)
-    family, predict = as_predictor(
-        *first, shape=shape, prediction=prediction, schedule=schedule
-    )
+    family, predict = as_predictor(*first, shape=shape, prediction=prediction, schedule=schedule)
     recipe = Recipe(
         timestep_law=as_timestep_law(timestep_law, family.schedule),
         loss_weights=as_loss_weights(loss_weights, family.schedule),

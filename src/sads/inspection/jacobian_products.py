@@ -130,7 +130,7 @@ def choose_way(network: nn.Module, x: Tensor, t: Tensor) -> Way:
         raise NetworkError(
             f"the network's output cannot be differentiated by its parameters: {said}"
         )
-    chosen = next((way for way in tried if _is_borne_out(way, tried)), WAYS[-1])
+    chosen: Way = next((way for way in tried if _is_borne_out(way, tried)), WAYS[-1])
     if chosen == WAYS[-1]:
 
         def output(moved: Mapping[str, Tensor]) -> Tensor:
