@@ -183,6 +183,14 @@ def test_it_stops_at_the_tolerance() -> None:
     assert networks(0.9) <= networks(0.2) < 1024
 
 
+def test_the_search_for_an_order_that_is_not_there_is_given_up() -> None:
+    """A perceptron learns all directions of white noise alike."""
+    family, law = network("mlp,width=16", shape="1x4x4"), Normal.white(16)
+    told = forecast_step(family, Optimum(law), law, directions=Cosines((1, 4, 4), 4), points=16)
+    assert not told.has_order
+    assert told.networks < 200
+
+
 def test_data_of_any_kind_can_be_learned_from() -> None:
     samples = np.random.default_rng(0).standard_normal((100, SIZE)) * [3, 1, 1, 0.1]
     law = Normal.of_moment(samples.T @ samples / 100)

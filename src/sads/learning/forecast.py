@@ -3,7 +3,8 @@
 Every method (`one_step`, `tangent_flow`, `pilot`) gives a row of numbers for each fresh network.
 A forecast is their mean over networks, with standard errors over networks; the share of the target
 that is taken up is a ratio of means, its error that of the delta method. Networks are added until
-the errors of the shares are small against their spread over the directions.
+the errors of the shares are small against their spread over the directions, or until 64 have shown
+no order and even a thousand would not.
 
 The row of a network depends on its number alone, so that a forecast that was interrupted goes on
 where it was stored.
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import pandas
 
 FEWEST, MOST = 8, 1_024  # networks
+ENOUGH = 64  # networks after which a search for an order may be given up
 ZERO = 1e-20  # the square of rounding: a target of this size an entry is none
 EQUAL = 0.01  # p-value above which directions are said not to differ
 Report = Callable[[int, float], None]
@@ -243,7 +245,8 @@ def forecast_training(
                 on_progress(len(rows), ratio)
             if place is not None:
                 write_forecast(place, made())
-            if len(rows) >= wanted or (networks is None and ratio <= tolerance):
+            enough = ratio <= tolerance or hopeless(np.stack(rows), tolerance)
+            if len(rows) >= wanted or (networks is None and enough):
                 return made()
         with explained(scene.family.name, "a forecast"):
             rows.append(method.row(scene, len(rows)))
@@ -333,6 +336,21 @@ def drift_error_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
     """Its standard error, by the delta method."""
     rest = (rows[:, 0] - drift_of(rows) * rows[:, 1]) / rows[:, 1].mean(axis=0)
     return rest.std(axis=0, ddof=1) / math.sqrt(len(rows))
+
+
+def hopeless(rows: Float[np.ndarray, "M 3 k"], tolerance: float) -> bool:
+    """Whether nothing tells directions apart and no number of networks would reach the tolerance.
+
+    Errors fall with the root of the number of networks; the spread of the drifts without them does
+    not.
+    """
+    count = len(rows)
+    if count < ENOUGH or equality(deviations(rows)) < EQUAL:
+        return False
+    error = float((drift_error_of(rows) ** 2).mean())
+    spread = max(float(drift_of(rows).var()) - error, 0.0)
+    last = error * count / MOST
+    return last > tolerance**2 * (spread + last)
 
 
 def error_to_spread(rows: Float[np.ndarray, "M 3 k"]) -> float:
