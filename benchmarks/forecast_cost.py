@@ -31,7 +31,7 @@ from sads.learning import Optimum, Recipe, Scene
 from sads.learning.one_step import batch_gradient, first_move
 from sads.randomness import stream
 from sads.ranking import rank_families
-from sads.specs.sources import as_splits
+from sads.specs.coercion import as_splits
 from sads.statistics.ranks import rank_correlation
 from sads.storage.files import atomic_write, write_bytes
 

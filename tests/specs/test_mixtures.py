@@ -5,7 +5,7 @@ import pytest
 
 from sads.errors import InputError
 from sads.specs import DataSpec
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 
 MEANS = np.stack([np.full((1, 2, 2), -2.0), np.full((1, 2, 2), 1.0)])
 
