@@ -68,7 +68,7 @@ def test_prose_states_what_was_measured():
         "docs/explanation.md": [f"{minus} of what", f"({turned})", f"tells it: {drift} along",
                                 f"{cosines} along cosines", f"median of {late}", f"({fixed} along",
                                 " and ".join(moments)],
-        "docs/tutorial.md": [f"right in {right} cases", f"in {less};"],
+        "docs/tutorial.md": [f"right in {right} cases", f"made, in {less}"],
         "docs/learning.md": [" and ".join(moments)],
     }  # fmt: skip
     for page, parts in quoted.items():

@@ -130,7 +130,8 @@ def choose_way(network: nn.Module, x: Tensor, t: Tensor) -> Way:
         raise NetworkError(
             f"the network's output cannot be differentiated by its parameters: {said}"
         )
-    chosen: Way = next((way for way in tried if _is_borne_out(way, tried)), WAYS[-1])
+    borne_out: list[Way] = [way for way in tried if _is_borne_out(way, tried)]
+    chosen = borne_out[0] if borne_out else WAYS[-1]
     if chosen == WAYS[-1]:
 
         def output(moved: Mapping[str, Tensor]) -> Tensor:
