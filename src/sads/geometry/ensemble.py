@@ -11,6 +11,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,12 @@ from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.casting import cast
 from ..networks.initialisation import Constant, Distribution
 from ..networks.isolation import global_state_kept
+from .stacks import Ask, Drawing, Stack
 
 PARAMETER_BYTES = 64 * 2**20  # of one chunk of stacked parameters
 LARGEST_CHUNK = 64
 LARGEST_BUILT_CHUNK = 16
+TRIED = 2  # networks that are evaluated in both ways
 
 
 class _PlainAttention(FunctionMode):
@@ -54,6 +57,25 @@ class _PlainAttention(FunctionMode):
             )
             scores = scores + off
         return scores.softmax(-1) @ given["value"]
+
+
+@dataclass
+class _Template:
+    """One thread's own copy of a member, in a precision.
+
+    Attributes:
+        module: the copy.
+        constants: its parameters that are the same in all networks.
+        dtype: the precision.
+        tried: whether it is known if a stack of it runs as a batch.
+        stack: the same as a batch, where that is known to give the same bits.
+    """
+
+    module: nn.Module
+    constants: dict[str, Tensor]
+    dtype: torch.dtype
+    tried: bool
+    stack: Stack | None = None
 
 
 class DrawnEnsemble:
@@ -85,7 +107,7 @@ class DrawnEnsemble:
         )
         self._local = threading.local()
 
-    def _member(self, dtype: torch.dtype) -> tuple[nn.Module, dict[str, Tensor]]:
+    def _member(self, dtype: torch.dtype) -> "_Template":
         """A template of this thread's own: `functional_call` swaps parameters in place."""
         if not hasattr(self._local, "members"):
             self._local.members = {}
@@ -100,7 +122,7 @@ class DrawnEnsemble:
                 for n, d in self.constants.items()
                 if n not in idle
             }
-            cache[dtype] = (module, constants)
+            cache[dtype] = _Template(module, constants, dtype, tried=differentiated)
         return cache[dtype]
 
     def draw(self, count: int, rng: np.random.Generator) -> dict[str, Tensor]:
@@ -115,7 +137,59 @@ class DrawnEnsemble:
         dtype: torch.dtype,
     ) -> Readings:
         """What is read of N fresh networks at (x_i, t_i)."""
-        return self.read(self.draw(len(t), rng), x, t, dtype)
+        member = self._member(dtype)
+        if member.stack is None:
+            stacked = self.draw(len(t), rng)
+            found = self.read(stacked, x, t, dtype)
+            if not member.tried:
+                self._try_stack(member, stacked, x, t, found)
+            return found
+        drawing = Drawing(self.drawn, self.shapes, len(t), rng)
+        found = self._read_stack(member.stack, member, drawing, x, t)
+        drawing.finish()
+        return found
+
+    def _try_stack(
+        self,
+        member: "_Template",
+        stacked: Mapping[str, Tensor],
+        x: Float[Tensor, "N ..."],
+        t: Int[np.ndarray, " N"],
+        found: Readings,
+    ) -> None:
+        """From now on evaluate networks as a batch, if the first of them come out bit by bit."""
+        member.tried = True
+        stack = Stack(member.module, self.drawn)
+        if not stack.covers:
+            return
+        few = slice(TRIED)
+        own = {n: p[few] for n, p in stacked.items()}
+        try:
+            tried = self._read_stack(stack, member, own.pop, x[few], t[few])
+        except Exception:  # the reason does not matter: `vmap` is always right
+            return
+        same = all(
+            (a is None and b is None) or (a is not None and b is not None and _equal(a[few], b))
+            for a, b in zip(found, tried, strict=True)
+        )
+        if same and not own:
+            member.stack = stack
+
+    def _read_stack(
+        self,
+        stack: Stack,
+        member: "_Template",
+        ask: Ask,
+        x: Float[Tensor, "N ..."],
+        t: Int[np.ndarray, " N"],
+    ) -> Readings:
+        def placed(name: str) -> Tensor:
+            return ask(name).to(self.device, member.dtype)
+
+        steps = torch.from_numpy(t).to(self.device)
+        with _without_graph(self.template):
+            x = x.to(self.device, member.dtype)
+            return Readings(*stack.read(placed, member.constants, x, steps))
 
     def read(
         self,
@@ -125,10 +199,11 @@ class DrawnEnsemble:
         dtype: torch.dtype,
     ) -> Readings:
         """What is read of the networks with the given parameters."""
-        module, constants = self._member(dtype)
+        member = self._member(dtype)
 
         def one(own: dict[str, Tensor], x_one: Tensor, t_one: Tensor) -> tuple[Tensor, ...]:
-            parts = functional_call(module, own | constants, (x_one[None], t_one[None]))
+            every = own | member.constants
+            parts = functional_call(member.module, every, (x_one[None], t_one[None]))
             return tuple(part[0] for part in parts)
 
         own = {n: p.to(self.device, dtype) for n, p in stacked.items()}
@@ -207,6 +282,11 @@ def _without_idle_factors(reader: nn.Module, constants: Mapping[str, Distributio
             norm.register_parameter("bias", None)
             idle |= set(own)
     return idle
+
+
+def _equal(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors have the same bits, or the same NaNs."""
+    return a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
 
 
 def _without_graph(reader: Reader) -> AbstractContextManager[object]:
