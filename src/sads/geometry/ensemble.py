@@ -29,7 +29,7 @@ from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.casting import cast
 from ..networks.initialisation import Constant, Distribution
 from ..networks.isolation import global_state_kept
-from .stacks import Ask, Drawing, Stack
+from .stacks import Ask, Drawing, Stack, stack_of
 
 PARAMETER_BYTES = 64 * 2**20  # of one chunk of stacked parameters
 LARGEST_CHUNK = 64
@@ -66,16 +66,12 @@ class _Template:
     Attributes:
         module: the copy.
         constants: its parameters that are the same in all networks.
-        dtype: the precision.
-        tried: whether it is known if a stack of it runs as a batch.
-        stack: the same as a batch, where that is known to give the same bits.
+        stack: the same for stacks that run as a batch; None where not all that is drawn can.
     """
 
     module: nn.Module
     constants: dict[str, Tensor]
-    dtype: torch.dtype
-    tried: bool
-    stack: Stack | None = None
+    stack: Stack | None
 
 
 class DrawnEnsemble:
@@ -106,6 +102,8 @@ class DrawnEnsemble:
             4 * sum(math.prod(self.shapes[n]) for n in self.drawn), LARGEST_CHUNK
         )
         self._local = threading.local()
+        # Whether stacks run as a batch with the bits of `vmap`, by precision and threads.
+        self._as_batch: dict[tuple[torch.dtype, int], bool] = {}
 
     def _member(self, dtype: torch.dtype) -> "_Template":
         """A template of this thread's own: `functional_call` swaps parameters in place."""
@@ -122,7 +120,8 @@ class DrawnEnsemble:
                 for n, d in self.constants.items()
                 if n not in idle
             }
-            cache[dtype] = _Template(module, constants, dtype, tried=differentiated)
+            stack = None if differentiated else stack_of(module, self.drawn, constants)
+            cache[dtype] = _Template(module, constants, stack)
         return cache[dtype]
 
     def draw(self, count: int, rng: np.random.Generator) -> dict[str, Tensor]:
@@ -137,59 +136,51 @@ class DrawnEnsemble:
         dtype: torch.dtype,
     ) -> Readings:
         """What is read of N fresh networks at (x_i, t_i)."""
-        member = self._member(dtype)
-        if member.stack is None:
+        stack, case = self._member(dtype).stack, (dtype, torch.get_num_threads())
+        if stack is None or not self._as_batch.get(case):
             stacked = self.draw(len(t), rng)
             found = self.read(stacked, x, t, dtype)
-            if not member.tried:
-                self._try_stack(member, stacked, x, t, found)
+            if stack is not None and case not in self._as_batch and len(t) > 1:
+                self._as_batch[case] = self._same_bits(stack, stacked, x, t, dtype, found)
             return found
         drawing = Drawing(self.drawn, self.shapes, len(t), rng)
-        found = self._read_stack(member.stack, member, drawing, x, t)
+        found = self._read_stack(stack, drawing, x, t, dtype)
         drawing.finish()
         return found
 
-    def _try_stack(
+    def _same_bits(
         self,
-        member: "_Template",
+        stack: Stack,
         stacked: Mapping[str, Tensor],
         x: Float[Tensor, "N ..."],
         t: Int[np.ndarray, " N"],
+        dtype: torch.dtype,
         found: Readings,
-    ) -> None:
-        """From now on evaluate networks as a batch, if the first of them come out bit by bit."""
-        member.tried = True
-        stack = Stack(member.module, self.drawn)
-        if not stack.covers:
-            return
+    ) -> bool:
+        """Whether the first of some networks come out as they were found, run as a batch."""
         few = slice(TRIED)
         own = {n: p[few] for n, p in stacked.items()}
         try:
-            tried = self._read_stack(stack, member, own.pop, x[few], t[few])
+            tried = self._read_stack(stack, own.pop, x[few], t[few], dtype)
         except Exception:  # the reason does not matter: `vmap` is always right
-            return
-        same = all(
-            (a is None and b is None) or (a is not None and b is not None and _equal(a[few], b))
-            for a, b in zip(found, tried, strict=True)
-        )
-        if same and not own:
-            member.stack = stack
+            return False
+        pairs = zip(found, tried, strict=True)
+        return all(_equal(None if a is None else a[few], b) for a, b in pairs)
 
     def _read_stack(
         self,
         stack: Stack,
-        member: "_Template",
         ask: Ask,
         x: Float[Tensor, "N ..."],
         t: Int[np.ndarray, " N"],
+        dtype: torch.dtype,
     ) -> Readings:
         def placed(name: str) -> Tensor:
-            return ask(name).to(self.device, member.dtype)
+            return ask(name).to(self.device, dtype)
 
         steps = torch.from_numpy(t).to(self.device)
         with _without_graph(self.template):
-            x = x.to(self.device, member.dtype)
-            return Readings(*stack.read(placed, member.constants, x, steps))
+            return Readings(*stack.read(placed, x.to(self.device, dtype), steps))
 
     def read(
         self,
@@ -284,9 +275,11 @@ def _without_idle_factors(reader: nn.Module, constants: Mapping[str, Distributio
     return idle
 
 
-def _equal(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors have the same bits, or the same NaNs."""
-    return a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
+def _equal(a: Tensor | None, b: Tensor | None) -> bool:
+    """Whether two tensors have the same values, or both are missing."""
+    if a is None or b is None:
+        return a is b
+    return a.dtype == b.dtype and torch.equal(a, b)
 
 
 def _without_graph(reader: Reader) -> AbstractContextManager[object]:

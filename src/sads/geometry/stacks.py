@@ -13,67 +13,50 @@ It serves only where it gives the same bits as `vmap`, which is tried on network
 
 import copy
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from ..networks.initialisation import Distribution
 
 Ask = Callable[[str], Tensor]  # a stack of one parameter, by name
 
 
+def stack_of(
+    module: nn.Module, drawn: Mapping[str, Distribution], constants: Mapping[str, Tensor]
+) -> "Stack | None":
+    """A stack of a module; None where parameters are drawn of anything but its linear maps."""
+    stack = Stack(copy.deepcopy(module))
+    for name, value in constants.items():
+        stack.module.get_parameter(name).data = value
+    left = set(drawn)
+    for place, layer in stack.module.named_modules():
+        kind = _KINDS.get(type(layer))  # a subclass may do something else
+        if kind is not None and f"{place}.weight" in drawn:
+            layer.forward = kind(stack, layer, place, own_bias=f"{place}.bias" in drawn)
+            left -= {f"{place}.weight", f"{place}.bias"}
+    return None if left else stack
+
+
 class Stack:
-    """A module whose convolutions and linear maps take other parameters for every sample.
+    """A module whose convolutions and linear maps ask for the parameters of every sample.
 
     Args:
-        module: one member, as a template; it is not changed.
-        drawn: names of the parameters that differ between networks.
+        module: one member, as a template.
     """
 
-    def __init__(self, module: nn.Module, drawn: Mapping[str, Distribution]):
-        self.module: nn.Module = copy.deepcopy(module)
-        self.ask: Ask | None = None
-        own = {f"{place}.{name}" for place in self._layers(drawn) for name in ("weight", "bias")}
-        self.covers: bool = set(drawn) <= own
+    def __init__(self, module: nn.Module):
+        self.module = module
+        self.ask: Ask = {}.__getitem__  # of the networks under way
 
-    def _layers(self, drawn: Mapping[str, Distribution]) -> list[str]:
-        """Make the layers with drawn weights ask for them; where they are."""
-        places = []
-        for place, layer in self.module.named_modules():
-            if f"{place}.weight" not in drawn:
-                continue
-            own_bias = f"{place}.bias" in drawn
-            if isinstance(layer, nn.Linear):
-                layer.forward = _Linear(self, layer, place, own_bias=own_bias)
-            elif isinstance(layer, (nn.Conv1d, nn.Conv2d)) and _is_plain(layer):
-                layer.forward = _Convolution(self, layer, place, own_bias=own_bias)
-            else:
-                continue
-            places.append(place)
-        return places
-
-    def read(
-        self,
-        ask: Ask,
-        constants: Mapping[str, Tensor],
-        x: Float[Tensor, "N ..."],
-        t: Int[Tensor, " N"],
-    ) -> tuple[Tensor, ...]:
+    def read(self, ask: Ask, x: Float[Tensor, "N ..."], t: Int[Tensor, " N"]) -> tuple[Tensor, ...]:
         """What the module returns of N networks at (x_i, t_i)."""
         self.ask = ask
-        try:
-            return functional_call(self.module, dict(constants), (x, t))
-        finally:
-            self.ask = None
-
-    def parameter(self, name: str) -> Tensor:
-        """The stack of one parameter that the networks under way have."""
-        assert self.ask is not None
-        return self.ask(name)
+        return self.module(x, t)
 
 
 class Drawing:
@@ -115,18 +98,16 @@ class Drawing:
 class _Layer:
     """A layer that asks for the parameters of every sample's own network."""
 
-    def __init__(
-        self, stack: Stack, layer: nn.Conv1d | nn.Conv2d | nn.Linear, place: str, *, own_bias: bool
-    ):
+    def __init__(self, stack: Stack, layer: Any, place: str, *, own_bias: bool):
         self.stack, self.layer, self.place, self.own_bias = stack, layer, place, own_bias
 
     def weight(self) -> Tensor:
-        return self.stack.parameter(f"{self.place}.weight")
+        return self.stack.ask(f"{self.place}.weight")
 
     def bias(self) -> Tensor | None:
         """The biases, (N, out) or (out,) where all networks have the same."""
         if self.own_bias:
-            return self.stack.parameter(f"{self.place}.bias")
+            return self.stack.ask(f"{self.place}.bias")
         return self.layer.bias
 
 
@@ -148,36 +129,31 @@ class _Convolution(_Layer):
 
     def _products(self, x: Tensor, weight: Tensor) -> Tensor:
         layer, n = self.layer, len(x)
-        assert isinstance(layer, (nn.Conv1d, nn.Conv2d))
-        if set(layer.kernel_size) == set(layer.stride) == {1}:
-            out = torch.bmm(weight.flatten(2), x.flatten(2))
-            return out.view(n, -1, *x.shape[2:])
+        if weight[0, 0].numel() == x.shape[1] and set(layer.stride) == {1}:  # one pixel wide
+            return torch.bmm(weight.flatten(2), x.flatten(2)).view(n, -1, *x.shape[2:])
         if _is_zero(x):
-            sizes = (-(-s // step) for s, step in zip(x.shape[2:], layer.stride, strict=True))
-            return x.new_zeros(n, layer.out_channels, *sizes)
+            one = layer._conv_forward(x[:1], weight[0], None)
+            return one.new_zeros(n, *one.shape[1:])
         out = (F.conv2d if x.ndim == 4 else F.conv1d)(
             x.reshape(1, -1, *x.shape[2:]),
             weight.flatten(0, 1),
-            None,
-            layer.stride,  # pyright: ignore[reportArgumentType]
-            layer.padding,  # pyright: ignore[reportArgumentType]
-            1,
-            n,
+            stride=layer.stride,
+            padding=layer.padding,
+            dilation=layer.dilation,
+            groups=n * layer.groups,
         )
         return out.view(n, -1, *out.shape[2:])
 
 
-def _is_plain(layer: nn.Conv1d | nn.Conv2d) -> bool:
-    """Whether a convolution keeps positions but for its stride, and has nothing unusual."""
-    same = all(
-        p == k // 2 and k % 2
-        for k, p in zip(layer.kernel_size, layer.padding, strict=False)
-        if not isinstance(p, str)
-    )
-    usual = layer.groups == 1 and layer.padding_mode == "zeros" and set(layer.dilation) == {1}
-    return same and usual and not isinstance(layer.padding, str)
+_KINDS: Mapping[type[nn.Module], type[_Linear] | type[_Convolution]] = {
+    nn.Linear: _Linear,
+    nn.Conv1d: _Convolution,
+    nn.Conv2d: _Convolution,
+}
 
 
 def _is_zero(x: Tensor) -> bool:
     """Whether all inputs are zero; looked up where that needs no waiting for a device."""
-    return x.device.type == "cpu" and not x[0].any() and not x.any()
+    if x.device.type != "cpu" or x[(0,) * x.ndim].item() != 0:
+        return False
+    return not x[0].any() and not x.any()
