@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from ..devices import is_memory_error
+from ..devices import is_memory_error, placed
 from ..errors import NetworkError, SadsError, brief
 from ..inspection.modes import Arguments, FunctionMode, Keywords
 from ..inspection.readers import Outputs, Reader, Readings
@@ -161,11 +161,10 @@ class DrawnEnsemble:
         few = slice(TRIED)
         own = {n: p[few] for n, p in stacked.items()}
         try:
-            tried = self._read_stack(stack, own.pop, x[few], t[few], dtype)
+            pairs = zip(found, self._read_stack(stack, own.pop, x[few], t[few], dtype), strict=True)
+            return all(_equal(None if a is None else a[few], b) for a, b in pairs)
         except Exception:  # the reason does not matter: `vmap` is always right
             return False
-        pairs = zip(found, tried, strict=True)
-        return all(_equal(None if a is None else a[few], b) for a, b in pairs)
 
     def _read_stack(
         self,
@@ -175,12 +174,12 @@ class DrawnEnsemble:
         t: Int[np.ndarray, " N"],
         dtype: torch.dtype,
     ) -> Readings:
-        def placed(name: str) -> Tensor:
-            return ask(name).to(self.device, dtype)
+        def own(name: str) -> Tensor:
+            return placed(ask(name), self.device, dtype)
 
-        steps = torch.from_numpy(t).to(self.device)
+        steps = placed(torch.from_numpy(t), self.device)
         with _without_graph(self.template):
-            return Readings(*stack.read(placed, x.to(self.device, dtype), steps))
+            return Readings(*stack.read(own, placed(x, self.device, dtype), steps))
 
     def read(
         self,
@@ -197,10 +196,10 @@ class DrawnEnsemble:
             parts = functional_call(member.module, every, (x_one[None], t_one[None]))
             return tuple(part[0] for part in parts)
 
-        own = {n: p.to(self.device, dtype) for n, p in stacked.items()}
-        steps = torch.from_numpy(t).to(self.device)
+        own = {n: placed(p, self.device, dtype) for n, p in stacked.items()}
+        steps = placed(torch.from_numpy(t), self.device)
         with _without_graph(self.template), _PlainAttention():
-            return Readings(*vmap(one)(own, x.to(self.device, dtype), steps))
+            return Readings(*vmap(one)(own, placed(x, self.device, dtype), steps))
 
 
 class BuiltEnsemble:
@@ -238,13 +237,13 @@ class BuiltEnsemble:
     ) -> Readings:
         """What is read of N fresh networks at (x_i, t_i)."""
         each = []
+        x, steps = placed(x, self.device, dtype), placed(torch.from_numpy(t), self.device)
         for i, seed in enumerate(rng.integers(2**62, size=len(t))):
             module = self.reader(cast(self.build(int(seed)), dtype))
             module.renew(rng)
-            step = torch.tensor([int(t[i])], device=self.device)
             try:
                 with global_state_kept(), _without_graph(module):
-                    each.append(module(x[i : i + 1].to(self.device, dtype), step))
+                    each.append(module(x[i : i + 1], steps[i : i + 1]))
             except SadsError:
                 raise
             except Exception as error:
