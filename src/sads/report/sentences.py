@@ -39,6 +39,11 @@ class Action:
     text: str
     command: str | None = None
 
+    @property
+    def told(self) -> str:
+        """Both in one line of plain text."""
+        return self.text if self.command is None else f"{self.text} {self.command}"
+
 
 @dataclass(frozen=True)
 class Answer:
