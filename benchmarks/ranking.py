@@ -447,10 +447,10 @@ def main() -> None:
             pilot_missing(pool)
         rows = read_table(f"{pool.name}-scores", Scores)
         for dataset in dict.fromkeys(row.dataset for row in rows):
-            found = orders(pool, dataset)
-            shared.setdefault(dataset, []).append(found)
+            order = orders(pool, dataset)
+            shared.setdefault(dataset, []).append(order)
             name = CALLED.get(pool.name, pool.name)
-            measured = [validity(name, dataset, score, *own) for score, own in found.items()]
+            measured = [validity(name, dataset, score, *own) for score, own in order.items()]
             report(pool, dataset, measured)
             told += [v for v in measured if v.score in TOLD or v.score.startswith("pilot")]
     for dataset, founds in shared.items():

@@ -68,8 +68,8 @@ def test_usual_findings_share_a_line_unless_asked_for():
 
 
 def test_only_findings_that_are_common_are_called_usual():
-    found = sads.diagnose("cnn", shape="1x4x4", networks=24).findings
-    usual = {one.code for one in found if one.usual}
+    findings = sads.diagnose("cnn", shape="1x4x4", networks=24).findings
+    usual = {one.code for one in findings if one.usual}
     assert "padding-only" in usual
     assert usual <= {"padding-only", "probe-sensitive", "low-frequency-heavy"}
 

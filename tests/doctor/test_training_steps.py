@@ -21,7 +21,7 @@ SHAPE_OF_TWO = (2, 6, 6)
 
 def codes(one: ScoreFamily) -> dict[str, str]:
     patient = admit(one)
-    return {found.code: found.severity for check in RESPONSES for found in check(patient)}
+    return {finding.code: finding.severity for check in RESPONSES for finding in check(patient)}
 
 
 def inputs(shape) -> torch.Tensor:
@@ -136,10 +136,10 @@ def test_an_output_that_training_does_not_wake_is_an_error():
 def test_zero_layers_that_feed_each_other_are_named():
     """Only the last bias is trained, so the network learns one output for all."""
     patient = admit(ScoreFamily(TwoInARow, SHAPE_OF_TWO))
-    found = {one.code: one for check in RESPONSES for one in check(patient)}
-    assert found["input-blind"].severity == "error"
-    assert "zero" in found["input-blind"].suggestion
-    assert "out" in found["input-blind"].suggestion
+    findings = {one.code: one for check in RESPONSES for one in check(patient)}
+    assert findings["input-blind"].severity == "error"
+    assert "zero" in findings["input-blind"].suggestion
+    assert "out" in findings["input-blind"].suggestion
 
 
 @pytest.mark.parametrize("how", ["no_grad", "frozen", "detached"])

@@ -167,9 +167,9 @@ def test_every_reading_is_drawn(key, tmp_path):
 
 
 def test_the_shape_of_each_measure_is_named():
-    found = shapes(by_direction(1.0, 5))
-    assert {key[1] for key in found} == {*RISKS, *SAMPLED}
-    assert {shape.name for shape in found.values()} == {"rising"}
+    shape_of_measure = shapes(by_direction(1.0, 5))
+    assert {key[1] for key in shape_of_measure} == {*RISKS, *SAMPLED}
+    assert {shape.name for shape in shape_of_measure.values()} == {"rising"}
     assert {shape.name for shape in shapes(by_direction(-1.0, 5)).values()} == {"falling"}
 
 

@@ -65,10 +65,10 @@ def test_a_spoilt_file_is_computed_again(place, computed, spoil):
     else:
         content = bytearray(b"nothing of ours")
     path.write_bytes(content)
-    found = load_geometry(place)
-    keep_spectrum(found, place)
+    geometry = load_geometry(place)
+    keep_spectrum(geometry, place)
     assert computed == [1]
-    assert same(found.spectrum(), load_geometry(place).spectrum())
+    assert same(geometry.spectrum(), load_geometry(place).spectrum())
     assert computed == [1]
 
 
@@ -101,8 +101,8 @@ def test_computing_a_spectrum_writes_nothing(place):
 
 
 def test_a_finished_run_that_is_asked_for_again_has_its_spectrum(place, computed):
-    found = estimate_geometry(UNET, networks=240, out=place)
-    assert same(found.spectrum(), load_geometry(place).spectrum())
+    geometry = estimate_geometry(UNET, networks=240, out=place)
+    assert same(geometry.spectrum(), load_geometry(place).spectrum())
     assert not computed
 
 
@@ -128,6 +128,6 @@ def test_a_file_without_a_sensible_error_is_read_or_made_again(place, text, know
     if text is not None:
         header["whitened_error"] = text
     write_sealed(path, spectra.FORMAT, header, stored.tensors)
-    found = load_geometry(place)
-    assert (found.whitened_error == 0.25) is known
-    assert (found.kept is None) is (text == "-1.0")
+    geometry = load_geometry(place)
+    assert (geometry.whitened_error == 0.25) is known
+    assert (geometry.kept is None) is (text == "-1.0")

@@ -72,9 +72,9 @@ def test_a_sketch_is_a_product_with_the_whole(kind, changed):
     inner, h = _varied(kind, changed), features(kind, 3)
     whole, given = _both(inner, h)
     omega = np.random.default_rng(1).standard_normal((inner.structure.rows, 2))
-    found = Sketching(inner.shape, inner=inner, omega=omega).moment(h, **given).numpy()
+    computed = Sketching(inner.shape, inner=inner, omega=omega).moment(h, **given).numpy()
     expected = 3 * inner.factor(whole / 3) @ omega
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(computed, expected, rtol=1e-9, atol=1e-10)
 
 
 @each
@@ -103,9 +103,9 @@ def test_the_leading_span_of_an_exact_sketch_is_that_of_the_matrix():
     values = 2.0 ** -np.arange(40)
     omega = rng.standard_normal((40, 18))
     sketch = (vectors * values) @ (vectors.T @ omega)
-    found = leading_span(sketch, omega, 8).matrix
-    np.testing.assert_allclose(found.T @ found, np.eye(8), atol=1e-12)
-    overlap = np.square(found.T @ vectors[:, :8]).sum(axis=0)
+    computed = leading_span(sketch, omega, 8).matrix
+    np.testing.assert_allclose(computed.T @ computed, np.eye(8), atol=1e-12)
+    overlap = np.square(computed.T @ vectors[:, :8]).sum(axis=0)
     assert overlap.min() > 0.999
 
 
@@ -113,10 +113,10 @@ def test_what_the_networks_do_not_reach_is_filled_up():
     rng = np.random.default_rng(3)
     root = rng.standard_normal((30, 2))
     omega = rng.standard_normal((30, 12))
-    found = leading_span(root @ (root.T @ omega), omega, 6).matrix
-    assert found.shape == (30, 6)
-    np.testing.assert_allclose(found.T @ found, np.eye(6), atol=1e-12)
-    np.testing.assert_allclose(found @ (found.T @ root), root, atol=1e-8)
+    computed = leading_span(root @ (root.T @ omega), omega, 6).matrix
+    assert computed.shape == (30, 6)
+    np.testing.assert_allclose(computed.T @ computed, np.eye(6), atol=1e-12)
+    np.testing.assert_allclose(computed @ (computed.T @ root), root, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -135,13 +135,13 @@ REUSED = [Deep, Custom, Split]  # the others cannot be, or not for certain
 def passes(network: nn.Module, index: int) -> list[torch.Tensor]:
     """Outputs of several passes, with different values at the call and inputs."""
     torch.manual_seed(0)
-    found = []
+    outputs = []
     for at in (slice(0, 1), slice(1, 2), slice(0, 1)):
         x, t = X[at].clone(), T[at]
         u = torch.arange(16.0)
-        found += [read(network, x, t, index)[0], read(network, x, t, index, in_place_of(u))[0]]
-        found += [read(network, x, t, index, torch.ones_like)[1].h]
-    return found
+        outputs += [read(network, x, t, index)[0], read(network, x, t, index, in_place_of(u))[0]]
+        outputs += [read(network, x, t, index, torch.ones_like)[1].h]
+    return outputs
 
 
 def made(kind: type[nn.Module]) -> nn.Module:
@@ -248,8 +248,8 @@ def test_large_networks_are_read_in_a_quarter_of_the_passes(monkeypatch):
 
 def test_estimates_have_the_same_bits_without_trunks(monkeypatch):
     family = ScoreFamily(Deep, (1, 4, 4))
-    found = sads.estimate_geometry(family, networks=24, probe="gaussian:1")
+    geometry = sads.estimate_geometry(family, networks=24, probe="gaussian:1")
     monkeypatch.setattr("sads.inspection.tracing.kept_trunks", lambda: None)
     whole = sads.estimate_geometry(family, networks=24, probe="gaussian:1")
-    assert np.array_equal(found.state.sums, whole.state.sums)
-    assert found.plan == whole.plan
+    assert np.array_equal(geometry.state.sums, whole.state.sums)
+    assert geometry.plan == whole.plan

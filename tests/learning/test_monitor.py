@@ -402,7 +402,7 @@ def test_damage_is_noticed(tmp_path):
     path.write_bytes(bytes(content))
     with pytest.raises(ArtefactError, match="corrupt"):
         load_record(tmp_path)
-    with pytest.raises(InputError, match="no monitor"):
+    with pytest.raises(ArtefactError, match="no monitor"):
         load_record(tmp_path / "elsewhere")
 
 

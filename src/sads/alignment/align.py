@@ -94,7 +94,7 @@ class Alignment(Shown):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Between which the alpha of the whole space lies; no interval where all of it is known."""
+        """The limits of alpha in the whole space; equal where all of it is known."""
         if not self.geometry.compressed:
             return self.alpha, self.alpha
         share, trace = self.geometry.inside[0], float(np.trace(self.reduced))

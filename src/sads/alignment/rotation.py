@@ -95,7 +95,7 @@ class Rotation(nn.Module):
 
     @property
     def keeps_noise(self) -> bool:
-        """Whether white noise stays white noise, so that a network's prediction can return."""
+        """Whether white noise stays white noise, so that predicted noise can be rotated back."""
         return self.back is None
 
     def made_for(self, geometry: Geometry) -> bool:

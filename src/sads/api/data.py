@@ -68,7 +68,7 @@ def distance(
     Args:
         a: an array of samples, a dataset, or data in the grammar: its held-out split unless it
             names another, so that nothing is measured against training data.
-        b: likewise.
+        b: the samples to compare them with, given in the same ways.
         shape: shape of one sample, where neither tells it.
         projections: random directions, 64 D unless given.
         seed: of directions and permutations: a whole number, a NumPy or a torch generator.

@@ -49,8 +49,8 @@ def train(
             array of samples.
         shape: shape of one sample, as in `network`.
         iterations: updates; the preset's of table 1 unless given.
-        batch_size: samples a batch; likewise.
-        learning_rate: of Adam; likewise.
+        batch_size: samples in a batch; the preset's unless given.
+        learning_rate: of Adam; the preset's unless given.
         seed: of the initialisation and all draws, or a generator that gives one.
         out: directory for checkpoints and the result; an unfinished run is continued.
         rotation: of the data: `"identity"`, `"random"` (drawn by the seed), `"whiten"`, `"min"` or
@@ -181,8 +181,8 @@ def sample_chunks(
         trained: as in `sample`.
         count: how many samples.
         steps: as in `sample`.
-        eta: likewise.
-        solver: likewise.
+        eta: as in `sample`.
+        solver: as in `sample`.
         seed: of all noise, or a generator that gives one.
         chunk: samples computed at once; it does not change them.
         first: leave out the samples before this one, which are known already.

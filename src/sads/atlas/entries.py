@@ -89,7 +89,7 @@ class Atlas(BaseModel, frozen=True, extra="forbid"):
 
 
 def named(entries: Sequence[AtlasEntry], only: Sequence[str]) -> list[AtlasEntry]:
-    """The entries of some names; all for none.
+    """The entries with these names; all of them where no name is given.
 
     Raises:
         InputError: for a name that no entry has.

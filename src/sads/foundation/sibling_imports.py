@@ -128,7 +128,7 @@ def _imported(path: Path) -> set[str]:
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
-        return set()  # whoever loads it says so
+        return set()  # loading it will report the error
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -31,7 +31,7 @@ FORMAT, UNSEALED = "sads.geometry/2", "sads.geometry/1"
 MOST_STEPS = 10**6  # noise levels; a header that says more is not believed
 
 
-class Progress(BaseModel, extra="forbid", allow_inf_nan=False):
+class Progress(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """How far the estimate has come; see `State`."""
 
     batches: int = Field(ge=0)

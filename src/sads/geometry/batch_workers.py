@@ -21,8 +21,8 @@ from .source import Source
 Moment = Float[np.ndarray, "r r"]
 
 
-class Supply(AbstractContextManager["Supply"]):
-    """Whoever computes the batches of an estimate; entered before, left when all is done."""
+class BatchWorkers(AbstractContextManager["BatchWorkers"]):
+    """What computes the batches of an estimate: a context manager around the whole run."""
 
     def __exit__(self, *exception: object) -> None:
         self.close()
@@ -48,7 +48,7 @@ class Supply(AbstractContextManager["Supply"]):
         """Moments of the batches from where the state stands, in order, with their networks."""
 
 
-class Threads(Supply):
+class Threads(BatchWorkers):
     """Threads of this process, one torch thread each, that compute ahead."""
 
     def batches(self, source: Source, state: State, until: int) -> Iterator[tuple[Moment, int]]:

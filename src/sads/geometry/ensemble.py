@@ -3,7 +3,7 @@
 `DrawnEnsemble` draws stacks of parameters from their initial distributions and evaluates all of
 them in one vectorised pass. `BuiltEnsemble` calls a factory for each network, which works for any
 module. Both leave the global random state alone. What is read of a network is decided by a reader
-(`inspection.readers`).
+(`inspection.reader_modules`).
 """
 
 import copy

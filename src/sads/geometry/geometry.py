@@ -240,7 +240,7 @@ def load_geometry(directory: str | Path) -> Geometry:
 
 
 def keep_spectrum(geometry: Geometry, directory: str | Path) -> None:
-    """Keep the spectrum of a large geometry beside it, for whoever loads it next.
+    """Keep the spectrum of a large geometry beside it, for the next time that it is loaded.
 
     Of small geometries it is computed faster than read. Nothing happens where the directory cannot
     be written to.

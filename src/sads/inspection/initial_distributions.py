@@ -1,4 +1,4 @@
-"""From which distribution each parameter of a module starts, told by watching it being made.
+"""From which distribution each parameter of a module starts: we watch the module being made.
 
 While a factory runs, every operation on tensors is seen. A parameter whose storage was filled by
 `uniform_(a, b)`, `rand`, `normal_(0, s)`, `randn` or a constant, and afterwards at most multiplied

@@ -1,4 +1,4 @@
-"""On which parameters something depends, told by moving them.
+"""On which parameters something depends: we move them and see what changes.
 
 Gradients would tell it too, but not through other people's checkpoint functions, which raise where
 a parameter wants no gradient, nor through anything that is not differentiable. A group of

@@ -1,4 +1,4 @@
-"""Modes of torch in one form: while they last, `called` sees every call and may replace it."""
+"""Torch's two kinds of modes in one form: while active, `called` sees and may replace each call."""
 
 from typing import Any
 

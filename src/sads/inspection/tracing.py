@@ -25,7 +25,7 @@ _ARGUMENTS = (
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Call:
     """One call of a linear map or convolution: u = function(h, weight, bias, **options)."""
 

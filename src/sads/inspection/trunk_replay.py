@@ -14,7 +14,6 @@ a tensor that the recording does not know, is made in full.
 """
 
 import random
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,20 +25,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .recorded_results import mapped, revived, still_alive, storage, tensors, weakly
 from .torch_modes import Arguments, FunctionMode, Keywords
 
-SMALL = 4096  # entries of results that are kept in any case
 MOST = 16  # trunks kept at once
 
 Key = tuple[Any, ...]
-Seen = Callable[[Any, Arguments, Keywords], Any]
 
 
 class DivergedError(Exception):
     """A pass that is not the recorded one; it has to be made in full."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Trunk:
     """What was called before a call, and what it returned.
 
@@ -88,14 +86,14 @@ class Recorder(FunctionMode):
         if self._reached is not None:
             self._after.update((id(one), one) for one in tensors(result))
         self._functions.append(func)
-        self._results.append(_mapped(result, _weakly))
+        self._results.append(mapped(result, weakly))
         return result
 
     def _reach(self) -> None:
         """Whatever is alive now, with its version, may be used from here on; the rest is gone."""
         self._reached = len(self._functions)
         self._elsewhere |= self._own  # of an earlier call, which is not in question any more
-        living = [one for result in self._results for one in _living(result)]
+        living = [one for result in self._results for one in still_alive(result)]
         self._living = {id(one): (one, one._version) for one in living}
         self._constants, self._after = {}, {}
 
@@ -115,7 +113,7 @@ class Recorder(FunctionMode):
         return Trunk(
             self._network,
             self._functions[:reached],
-            [_mapped(result, partial(_kept, living)) for result in self._results[:reached]],
+            [mapped(result, partial(revived, living)) for result in self._results[:reached]],
             living | self._constants,
             self._elsewhere,
         )
@@ -242,77 +240,6 @@ def trunks_kept() -> Iterator[Trunks]:
         yield kept
     finally:
         _KEPT.reset(token)
-
-
-def tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors in arguments or results."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            yield from tensors(part)
-    elif isinstance(value, dict):
-        yield from tensors(list(value.values()))
-
-
-def storage(tensor: Tensor) -> int:
-    """Where the values of a tensor are; 0 where that has no meaning."""
-    try:
-        return tensor.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):
-        return 0
-
-
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A result with every tensor, or what stands for one, changed."""
-    if isinstance(value, tuple) and type(value) is not torch.Size:
-        parts = [_mapped(part, change) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else _like(value, parts)
-    if isinstance(value, list):
-        return [_mapped(part, change) for part in value]
-    return change(value)
-
-
-def _like(value: tuple[Any, ...], parts: list[Any]) -> Any:
-    """A tuple of the same kind: torch has named ones of its own, which take a sequence."""
-    return tuple(parts) if type(value) is tuple else type(value)(parts)
-
-
-@dataclass(frozen=True)
-class _Weak:
-    """A result that is kept only as long as the pass itself keeps it."""
-
-    tensor: "weakref.ref[Tensor]"
-    shape: torch.Size
-    dtype: torch.dtype
-    device: torch.device
-
-
-def _weakly(value: Any) -> Any:
-    if not isinstance(value, Tensor) or value.numel() <= SMALL:
-        return value
-    return _Weak(weakref.ref(value), value.shape, value.dtype, value.device)
-
-
-def _living(value: Any) -> Iterator[Tensor]:
-    """The tensors of a recorded result that are still there."""
-    if isinstance(value, (tuple, list)):
-        for part in value:
-            yield from _living(part)
-        return
-    tensor = value.tensor() if isinstance(value, _Weak) else value
-    if isinstance(tensor, Tensor):
-        yield tensor
-
-
-def _kept(living: dict[int, Tensor], value: Any) -> Any:
-    """A recorded tensor, or another one of its shape if it had gone when the call came."""
-    if not isinstance(value, _Weak):
-        return value
-    tensor = value.tensor()
-    if tensor is not None and id(tensor) in living:
-        return tensor
-    return torch.zeros((), dtype=value.dtype, device=value.device).expand(value.shape)
 
 
 def _key(network: nn.Module, x: Tensor, t: Tensor) -> Key:

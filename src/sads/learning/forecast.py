@@ -30,6 +30,7 @@ from ..foundation.rendering import Shown
 from ..inspection.jacobian_products import Way
 from ..path import Schedule
 from ..randomness import stream
+from ..storage.files import writing
 from .agreement import halves_agreement, stepped_up
 from .forecast_method import Method
 from .forecast_setting import Scene
@@ -193,10 +194,11 @@ class Forecast(Shown):
         return as_frame(self.records())
 
     def save(self, directory: str | Path) -> None:
-        """Write it to a directory."""
+        """Write `forecast.safetensors` into a directory, atomically."""
         from .forecast_artefact import write_forecast
 
-        write_forecast(Path(directory), self)
+        with writing(Path(directory)):
+            write_forecast(Path(directory), self)
 
 
 def forecast_training(

@@ -26,7 +26,7 @@ from ..storage.files import writing
 from .expected_order import ExpectedOrder, expected_order
 from .forecast import Forecast
 from .loggers import logger_of
-from .record_artefact import FILE, load_record, store_record
+from .record_artefact import FILE, load_record, write_record
 from .streaming_sums import Sums, added_up
 from .training_record import Lag, TrainingRecord, Window
 from .unavoidable_loss import unavoidable_loss, variances_of_data
@@ -274,7 +274,7 @@ class Monitor(AbstractContextManager["Monitor"]):
     def flush(self) -> None:
         """Write everything to the directory now."""
         if self._out is not None:
-            store_record(self.record, self._out)
+            write_record(self._out, self.record)
             self._flushed = clock.monotonic()
 
     def close(self) -> None:

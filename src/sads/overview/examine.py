@@ -45,6 +45,7 @@ def summarise(
     family: ScoreFamily,
     data: Dataset,
     *,
+    spelled: bool = False,
     origin: str | None = None,
     networks: int = NETWORKS,
     batch_size: int | None = None,
@@ -57,6 +58,7 @@ def summarise(
     Args:
         family: the architecture.
         data: what a training would learn.
+        spelled: whether the commands take the architecture's name.
         origin: where fresh networks come from, if one was built already.
         networks: untrained networks behind each geometry.
         batch_size: of the step that is forecast; 32, and 16 for large samples, unless given.
@@ -71,7 +73,8 @@ def summarise(
         raise InputError(f"a summary needs at least {FOLDS} networks, got {networks}")
     started = time.monotonic()
     tell = on_part or (lambda summary: None)
-    known = _built(Summary(family.name, family.shape, data.name, origin=origin), family, seed)
+    empty = Summary(family.name, family.shape, data.name, spelled=spelled, origin=origin)
+    known = _built(empty, family, seed)
     parts = (
         ("doctor", lambda s: replace(s, diagnosis=diagnose(family, networks=networks, seed=seed))),
         ("geometry", lambda s: _measured(s, family, networks, seed, out)),

@@ -22,6 +22,7 @@ class Summary(Shown):
 
     Attributes:
         network: name of the architecture.
+        spelled: whether the commands take that name.
         shape: of one sample.
         data: what the forecast is about.
         parameters: how many entries all parameters have.
@@ -48,6 +49,7 @@ class Summary(Shown):
     network: str
     shape: tuple[int, ...]
     data: str
+    spelled: bool = False
     parameters: int | None = None
     trained: int | None = None
     origin: str | None = None

@@ -12,6 +12,7 @@ from ..doctor import Diagnosis, Finding
 from ..doctor.finding import SEVERITIES
 from ..doctor.worth import Worth, worth_of
 from .assumptions import sentence
+from .markup import facts
 from .numbers import counted, sizes
 
 WORDS = {
@@ -21,13 +22,16 @@ WORDS = {
 }
 
 
-def sentences(diagnosis: Diagnosis, *, everything: bool = False) -> list[str]:
+def sentences(
+    diagnosis: Diagnosis, *, everything: bool = False, more: str = "--all says more"
+) -> list[str]:
     """Every finding with evidence, meaning and suggestion.
 
     Args:
         diagnosis: what the doctor says.
         everything: whether findings that are common in healthy networks are told like the others;
             by default they share one line at the end.
+        more: what that line says about where there is more.
     """
     told, folded = folded_findings(diagnosis, everything=everything)
     taken = diagnosis.assumptions
@@ -47,7 +51,7 @@ def sentences(diagnosis: Diagnosis, *, everything: bool = False) -> list[str]:
         if (worth := worth_of_remedies(worth_of(finding.code))) is not None:
             lines.append(f"  worth: {worth}")
     if folded:
-        lines += ["", f"{usual_line(folded)} (--all says more)."]
+        lines += ["", f"{usual_line(folded)} ({more})."]
     return lines + [f"\nNot checked: {what}" for what in diagnosis.skipped]
 
 
@@ -93,3 +97,20 @@ def _one_trial(row: Worth) -> str:
     span = "" if row.interval is None else "{:.2g} to {:.2g}".format(*row.interval)
     known = f"{counted(row.seeds, 'seed')}" + (f", 95 % of the difference {span}" if span else "")
     return f"{row.before:.2g} to {row.after:.2g} on {row.data} ({WORDS[row.verdict]}; {known})"
+
+
+def text(diagnosis: Diagnosis) -> str:
+    """The diagnosis as lines of text."""
+    return "\n".join(sentences(diagnosis, more="`.findings` says more"))
+
+
+def html(diagnosis: Diagnosis) -> str:
+    """The same for notebooks: a row for each finding."""
+    rows = [
+        (f"{one.severity} {one.code}", f"{one.evidence}; {one.meaning}. To do: {one.suggestion}")
+        for one in diagnosis.findings
+    ]
+    rows += [("not checked", what) for what in diagnosis.skipped]
+    return facts(
+        f"{diagnosis.network} on {sizes(diagnosis.shape)}", rows or [("doctor", "nothing found")]
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 RENDERERS = {
     "Alignment": "alignment",
+    "Diagnosis": "doctor",
     "Forecast": "forecast",
     "Geometry": "geometry",
     "Results": "sweep",

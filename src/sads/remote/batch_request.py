@@ -26,7 +26,7 @@ class SetupError(SadsError):
     """A worker that must not compute anything of an estimate."""
 
 
-class Errand(BaseModel, frozen=True, extra="forbid"):
+class BatchRequest(BaseModel, frozen=True, extra="forbid"):
     """The batches of one estimate.
 
     Attributes:
@@ -50,8 +50,8 @@ class Errand(BaseModel, frozen=True, extra="forbid"):
     versions: dict[str, str]
 
     @classmethod
-    def of(cls, network: NetworkSpec, probe: ProbeSpec, plan: Plan, device: str) -> "Errand":
-        """The errand as this process sees it."""
+    def of(cls, network: NetworkSpec, probe: ProbeSpec, plan: Plan, device: str) -> "BatchRequest":
+        """The request as this process sees it."""
         return cls(
             network=network,
             probe=probe,
@@ -68,7 +68,7 @@ _PREPARING = threading.Lock()  # a worker may have several threads
 
 
 def source_of(text: str) -> Source:
-    """The source of batches that an errand, as JSON, asks for; the last one is remembered.
+    """The source of batches that a request, as JSON, asks for; the last one is remembered.
 
     Raises:
         SetupError: if this worker would compute something else.
@@ -79,11 +79,11 @@ def source_of(text: str) -> Source:
 
 @lru_cache(maxsize=1)
 def _source(text: str) -> Source:
-    errand = Errand.model_validate_json(text)
-    _require_same_software(errand)
-    network, probe = errand.network.seen_from(errand.root), errand.probe.seen_from(errand.root)
-    _require_same_files(errand, network, probe)
-    plan = errand.plan
+    request = BatchRequest.model_validate_json(text)
+    _require_same_software(request)
+    network, probe = request.network.seen_from(request.root), request.probe.seen_from(request.root)
+    _require_same_files(request, network, probe)
+    plan = request.plan
     family = network.family(plan.shape, schedule=plan.path)
     source = prepare(
         replace(family, name=plan.network),  # which may have a relative path in it
@@ -92,7 +92,7 @@ def _source(text: str) -> Source:
         weighting=plan.weighting,
         timesteps=plan.timesteps,
         seed=plan.seed,
-        device=errand.device,
+        device=request.device,
         zero_output=plan.zero_output,
         subspace=as_subspace(plan.subspace or "full"),
     )
@@ -101,22 +101,22 @@ def _source(text: str) -> Source:
     return source.with_plan(plan)
 
 
-def _require_same_software(errand: Errand) -> None:
-    if errand.code != code_version():
+def _require_same_software(request: BatchRequest) -> None:
+    if request.code != code_version():
         raise SetupError(
-            f"it runs version {code_version()} of the code, the estimate {errand.code}: install "
+            f"it runs version {code_version()} of the code, the estimate {request.code}: install "
             "the same version there"
         )
     here = software_versions()
-    if here != errand.versions:
-        names = [name for name in here if here[name] != errand.versions.get(name)]
-        said = ", ".join(f"{n} {here[n]} instead of {errand.versions.get(n)}" for n in names)
+    if here != request.versions:
+        names = [name for name in here if here[name] != request.versions.get(name)]
+        said = ", ".join(f"{n} {here[n]} instead of {request.versions.get(n)}" for n in names)
         raise SetupError(f"it has {said}: install the same version there")
 
 
-def _require_same_files(errand: Errand, network: NetworkSpec, probe: ProbeSpec) -> None:
+def _require_same_files(request: BatchRequest, network: NetworkSpec, probe: ProbeSpec) -> None:
     for asked, seen, digest in zip(
-        (errand.network, errand.probe), (network, probe), errand.digests, strict=True
+        (request.network, request.probe), (network, probe), request.digests, strict=True
     ):
         if seen.digest() != digest:
             raise SetupError(

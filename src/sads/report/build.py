@@ -61,7 +61,6 @@ def build_report(
     forecasts: Sequence[str | Path] = (),
     monitors: Sequence[str | Path] = (),
     doctor: bool = False,
-    command: str | None = None,
     on_stage: Tell | None = None,
 ) -> Report:
     """One page about stored geometries.
@@ -76,7 +75,6 @@ def build_report(
         forecasts: directories of stored forecasts of these networks, at most one of each.
         monitors: directories that a `Monitor` keeps, of trainings on the same shape.
         doctor: examine every network; takes a while.
-        command: how this report can be made again; by default as on the command line.
         on_stage: called with what is done next.
 
     Raises:
@@ -106,9 +104,7 @@ def build_report(
     subjects = [_looked_at(subject, data, reading, doctor=doctor, tell=tell) for subject in known]
     tell("writing")
     answers = [answer(subject) for subject in subjects]
-    again = command or report_command(
-        directories, data, sweep, trainings, forecasts, monitors, doctor=doctor
-    )
+    again = report_command(directories, data, sweep, trainings, forecasts, monitors, doctor=doctor)
     shown = view(subjects, answers, reading, sheets, again, tell)
     html = render(shown | {"followed": seen, "risks": risks}, script_data(subjects))
     plans = [subject.main.geometry.plan for subject in subjects]

@@ -58,7 +58,7 @@ def as_family(
     Args:
         source: the network; of a module that is built already, fresh ones are made like it.
         shape: shape of one sample; a family has its own, and another one is refused.
-        prediction: what the modules predict; a family has its own likewise.
+        prediction: what the modules predict; a family has its own, and another one is refused.
         schedule: the path from data to noise; that of the family or its string unless given.
     """
     size = as_shape(shape)
@@ -235,8 +235,8 @@ def as_predictor(
         source: as in `as_trained`, or with weights as in `as_family`.
         weights: a safetensors file with the parameters of a network that was trained elsewhere.
         shape: as in `as_family`, for a network with weights.
-        prediction: likewise.
-        schedule: likewise.
+        prediction: as in `as_family`, for a network with weights.
+        schedule: as in `as_family`, for a network with weights.
         like: refuse another shape or schedule than this family's.
     """
     if weights is not None:

@@ -30,7 +30,7 @@ from .stated_calls import conditions_in, stated_in, toml_beside
 
 IMPORT_SECONDS = 60.0
 SEEDS = ("rotation",)  # fields that may be any number
-LARGEST_FIELD = 100_000  # channels, layers, groups: a larger one is a slip of the hand
+LARGEST_FIELD = 100_000  # channels, layers, groups: a larger one is surely a mistake
 Result = TypeVar("Result")
 
 

@@ -82,7 +82,7 @@ class Adapted(nn.Module):
         """Predicted noise (N, *shape) for x (N, *shape) at levels t (N,)."""
         output = self.prediction_of(self.call(x, t), x).value
         if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
-            return output  # what has another shape is reported by who asked
+            return output  # the caller reports an output of another shape
         if not self.converted:
             return output
         return self._at("constant", t, x) * x + self._at("scale", t, x) * output

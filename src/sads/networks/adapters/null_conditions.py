@@ -1,4 +1,4 @@
-"""The condition of no condition, found for the signatures that are common.
+"""The null condition of a network, for signatures that are common.
 
 What a module needs beside input and time is told by the names of its arguments; how wide it is, by
 its configuration, its attributes or its layers. The null condition is what people pass for "nothing

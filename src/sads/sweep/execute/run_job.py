@@ -148,7 +148,7 @@ def _check_device(device: str, host: str) -> None:
 
 @contextmanager
 def _held(work: Path) -> Iterator[None]:
-    """The lock of a trial's directory, waiting for whoever has it."""
+    """The lock of a trial's directory, waiting until it is free."""
     with ExitStack() as stack:
         while True:
             try:
