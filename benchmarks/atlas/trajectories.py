@@ -25,6 +25,17 @@ class TimedBlock(nn.Module):
         return self.after(self.before(x) + self.time(c)[:, :, None]) + self.around(x)
 
 
+class Pair(nn.Module):
+    """Two blocks of one level."""
+
+    def __init__(self, a: int, b: int, time: int):
+        super().__init__()
+        self.first, self.second = TimedBlock(a, b, time), TimedBlock(b, b, time)
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        return self.second(self.first(x, c), c)
+
+
 class Diffuser(nn.Module):
     """Diffuser's U-Net over trajectories: two blocks a level, widths 32, 64, 128 and 256."""
 
@@ -38,31 +49,22 @@ class Diffuser(nn.Module):
         )
         widths = [m * width for m in multipliers]
 
-        def pair(a: int, b: int) -> nn.ModuleList:
-            return nn.ModuleList([TimedBlock(a, b, width), TimedBlock(b, b, width)])
-
-        self.levels = nn.ModuleList(pair(a, b) for a, b in pairwise([channels, *widths]))
+        self.levels = nn.ModuleList(Pair(a, b, width) for a, b in pairwise([channels, *widths]))
         self.down = nn.ModuleList(nn.Conv1d(w, w, 3, 2, 1) for w in widths[:-1])
-        self.middle = pair(widths[-1], widths[-1])
+        self.middle = Pair(widths[-1], widths[-1], width)
         steps = [*pairwise(widths)][::-1]
-        self.merge = nn.ModuleList(pair(2 * b, a) for a, b in steps)
+        self.merge = nn.ModuleList(Pair(2 * b, a, width) for a, b in steps)
         self.up = nn.ModuleList(nn.ConvTranspose1d(a, a, 4, 2, 1) for a, _ in steps)
         self.head = nn.Sequential(mish_step(width, width), nn.Conv1d(width, channels, 1))
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         c, h, kept = self.embed(sinusoid(t, self.width, x)), x, []
         for i, level in enumerate(self.levels):
-            h = self.down[i - 1](h) if i else h
-            for block in level:
-                h = block(h, c)
+            h = level(self.down[i - 1](h) if i else h, c)
             kept.append(h)
-        for block in self.middle:
-            h = block(h, c)
+        h = self.middle(h, c)
         for merge, up in zip(self.merge, self.up, strict=True):
-            h = torch.cat([h, kept.pop()], dim=1)
-            for block in merge:
-                h = block(h, c)
-            h = up(h)
+            h = up(merge(torch.cat([h, kept.pop()], dim=1), c))
         return self.head(h)
 
 
