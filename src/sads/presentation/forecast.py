@@ -11,6 +11,7 @@ from .numbers import counted, with_error
 from .tables import text_table
 
 NAMED = 3  # directions that a sentence names
+BEYOND = 2.0  # standard errors from the median, of what is called early or late
 MOST_ROWS = 24  # of the table
 TARGETS = {
     "linear": "The target is the best linear prediction of the noise, that of Gaussian data of the "
@@ -99,11 +100,25 @@ def _order_sentence(bands: Forecast) -> str:
             "There is no order to forecast: the directions do not differ beyond the errors "
             f"(p = {bands.p_value:.2g})."
         )
-    order = np.argsort(-bands.drift)
-    count = min(NAMED, len(order) // 2)
-    early = _named(bands, order[:count], bands.drift, bands.drift_error)
-    late = _named(bands, order[::-1][:count], bands.drift, bands.drift_error)
-    return f"Learned early: {early}. Learned late: {late}."
+    told = []
+    for word, which in (("early", early_groups(bands)), ("late", late_groups(bands))):
+        named = _named(bands, which[:NAMED], bands.drift, bands.drift_error)
+        told.append(f"Learned {word}: {named if len(which) else 'none beyond its own error'}.")
+    return " ".join(told)
+
+
+def early_groups(forecast: Forecast) -> Int[np.ndarray, " n"]:
+    """Groups whose drift is above the median one beyond two standard errors, the largest first."""
+    order = np.argsort(-forecast.drift)
+    above = forecast.drift - BEYOND * forecast.drift_error > np.median(forecast.drift)
+    return order[above[order]]
+
+
+def late_groups(forecast: Forecast) -> Int[np.ndarray, " n"]:
+    """Groups whose drift is below the median one beyond two standard errors, the least first."""
+    order = np.argsort(forecast.drift)
+    below = forecast.drift + BEYOND * forecast.drift_error < np.median(forecast.drift)
+    return order[below[order]]
 
 
 def _noise_sentence(bands: Forecast) -> str:

@@ -13,7 +13,7 @@ from ..presentation.numbers import sizes, with_error
 from ..presentation.ranking import validity_sentences
 from .commands import geometry_command
 from .forecasts import forecast_view
-from .measured import Sheet, SweepReading
+from .measured import NOT_ROTATED, Sheet, SweepReading
 from .sentences import Answer, differs, held
 from .subjects import Subject
 
@@ -60,6 +60,7 @@ def view(
         "sweep_lines": [] if reading is None else reading.lines[:MOST_LINES],
         "unmatched": not any(subject.measured for subject in subjects),
         "sheets": list(sheets),
+        "rotated": any(sheet.title != NOT_ROTATED for sheet in sheets),
         "data": first.alignment.data if first.alignment else None,
     }
 
