@@ -94,24 +94,24 @@ def bars() -> str:
 
 def early() -> str:
     """The forecast of the first step, architecture by architecture."""
-    found = pairs("early", "drift")
+    differences = pairs("early", "drift")
     rows = []
     for name in networks():
         cells = []
         for data in DATASETS:
-            p = found[name, data]
+            p = differences[name, data]
             told = f"{two(p['ratio'])} ({two(p['spearman'])})"
             cells.append(told if ordered(p) else f"no order ({two(p['agreement'])})")
-        rows.append([short(name), *cells, f"{found[name, 'isotropic']['half_step']:.1f}"])
+        rows.append([short(name), *cells, f"{differences[name, 'isotropic']['half_step']:.1f}"])
     return table(["network", *DATASETS, "half learned at step"], rows)
 
 
 def conjecture() -> str:
     """Minus the eigenvalue against the order of learning."""
-    found = pairs("early", "minus G")
+    differences = pairs("early", "minus G")
     rows = []
     for name in networks():
-        cells = [found[name, data] for data in DATASETS]
+        cells = [differences[name, data] for data in DATASETS]
         told = [two(p["spearman"]) if ordered(p) else "no order" for p in cells]
         if any(p["spearman"] is None for p in cells):
             told = ["G is isotropic"] * len(cells)

@@ -88,9 +88,9 @@ def measure(folder: Path, browser: str, network: str, shape: str) -> dict[str, A
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page()
         page.goto(path.as_uri())
-        found = timings(page, size)
+        seconds = timings(page, size)
         chromium.close()
-    return {"network": network, "size": size, "bytes": path.stat().st_size, **found}
+    return {"network": network, "size": size, "bytes": path.stat().st_size, **seconds}
 
 
 def timings(page: Any, size: int) -> dict[str, float]:

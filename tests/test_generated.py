@@ -9,7 +9,7 @@ from sads.networks.presets import PRESETS
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_generated_tables_are_up_to_date(page):
     text = page.read_text(encoding="utf-8")
-    names = [found[1] for found in BLOCK.findall(text)]
+    names = [match[1] for match in BLOCK.findall(text)]
     assert names
     assert set(names) <= set(BLOCKS)
     assert filled(text) == text, "run python benchmarks/learning_tables.py"

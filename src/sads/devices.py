@@ -1,4 +1,4 @@
-"""Where to compute, and with whose memory."""
+"""The device to compute on, and how much memory is left."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ from .errors import InputError, SadsError
 
 
 def usable_device(name: str) -> torch.device:
-    """The device of a name, if it is the CPU or a CUDA device that is there."""
+    """The device of this name, if it is the CPU or a CUDA device of this machine."""
     try:
         device = torch.device(name)
         if device.type not in ("cpu", "cuda"):
@@ -52,7 +52,7 @@ def require_memory(needed: float, what: str, remedy: str) -> None:
     if needed > there:
         raise InputError(
             f"{what} needs {needed / 2**30:,.1f} GiB of memory, {there / 2**30:,.1f} GiB are "
-            f"there: {remedy}"
+            f"available: {remedy}"
         )
 
 

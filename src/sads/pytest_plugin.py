@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .choices import Severity
+from .foundation.choices import Severity
 
 if TYPE_CHECKING:
     from .comparison import Comparison
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .geometry import Geometry
     from .learning import Risk
     from .networks import ScoreFamily
-    from .specs.sources import Data, Network, Shape
+    from .specs.coercion import Data, Network, Shape
 
 UPDATE = "--sads-update"
 NETWORKS = 256  # of a golden geometry
@@ -63,7 +63,7 @@ def assert_healthy(
     from .doctor import NETWORKS as USUAL
     from .doctor import diagnose
     from .doctor.finding import at_least
-    from .specs.sources import as_family
+    from .specs.coercion import as_family
 
     family = as_family(source, shape=shape)
     diagnosis = diagnose(family, networks=USUAL if networks is None else networks, seed=seed)
@@ -106,7 +106,7 @@ def assert_same_geometry(
     from .geometry import load_geometry
     from .geometry.artefact import FILE
     from .presentation.comparison import comparison_sentences
-    from .specs.sources import as_family
+    from .specs.coercion import as_family
 
     family = as_family(source, shape=shape)
     place = Path(golden)
@@ -128,7 +128,7 @@ def assert_same_geometry(
 def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
     """A geometry made like another."""
     from .geometry import estimate_geometry
-    from .specs.sources import as_probe
+    from .specs.coercion import as_probe
 
     plan = before.plan
     return estimate_geometry(
@@ -187,7 +187,7 @@ def assert_learns(
     """
     __tracebackhide__ = True
     from . import api
-    from .specs.sources import as_family
+    from .specs.coercion import as_family
 
     family = as_family(source, shape=shape)
     trained = api.train(
@@ -217,7 +217,7 @@ def _untrained_risk(
     family: "ScoreFamily", data: "Data", directions: str | None, seed: int
 ) -> "Risk":
     from .learning import measure_risk, reference_for
-    from .specs.sources import as_dataset, as_directions
+    from .specs.coercion import as_dataset, as_directions
 
     return measure_risk(
         family.member(seed).eval(),

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ..choices import ForecastMethod, Optimiser, Prediction, RiskOf
 from ..diffusion import Trained
 from ..directions.sets import DirectionSet
+from ..foundation.choices import ForecastMethod, Optimiser, Prediction, RiskOf
 from ..learning import Forecast, Recipe, Risk, measure_risk, reference_for
-from ..learning.ladder import forecast_data
+from ..learning.forecast_from_data import forecast_data
 from ..path import DiffusionPath
 from ..ranking import PilotProtocol, Ranking, check_families, rank_families, recipe_of
-from ..specs.sources import (
+from ..specs.coercion import (
     Data,
     Network,
     Shape,
@@ -63,8 +63,8 @@ def risk(
         tolerance: relative standard error of the total at which to stop.
         seed: of all draws.
         shape: as in `network`, for a network with `weights`.
-        prediction: likewise.
-        schedule: likewise.
+        prediction: as in `network`, for a network with `weights`.
+        schedule: as in `network`, for a network with `weights`.
 
     >>> import sads
     >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
@@ -145,8 +145,8 @@ def forecast(
         out: directory for the result; an interrupted forecast is continued.
         on_progress: called with networks so far and error over spread.
         shape: as in `network`.
-        prediction: likewise.
-        schedule: likewise.
+        prediction: as in `network`.
+        schedule: as in `network`.
 
     >>> import sads
     >>> told = sads.forecast("cnn,width=8", "gaussian", shape="1x4x4", networks=8)
@@ -206,13 +206,13 @@ def rank(
         shape: shape of one sample, as in `network`.
         pilot: how the short trainings are made; giving it asks for them.
         optimiser: of the short trainings, as in `forecast`.
-        weight_decay: likewise, as are the next three.
+        weight_decay: of the short trainings, as in `forecast`.
         warm_up: steps over which the rate rises linearly.
         timestep_law: probability of each timestep in a batch.
         loss_weights: weight of each timestep in the loss.
         out: directory in which they are kept; a ranking that was stopped goes on from there.
         prediction: as in `network`, for all of them.
-        schedule: likewise.
+        schedule: as in `network`, for all of them.
         on_progress: called with a network's name, trainings done and trainings at most.
 
     >>> import sads

@@ -62,7 +62,7 @@ def main() -> None:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except KeyboardInterrupt:
         print(
-            "sads: interrupted; with --out the same command goes on where it was stored",
+            "sads: interrupted; with --out the same command goes on from what was stored",
             file=sys.stderr,
         )
         sys.exit(130)

@@ -32,7 +32,7 @@ def data(
     """
     from ..presentation.data import sentences, summary
     from ..specs import parse_shape
-    from ..specs.sources import as_dataset
+    from ..specs.coercion import as_dataset
     from ..storage.files import refuse_existing
 
     if png is not None:

@@ -3,7 +3,7 @@
 import json as jsonlib
 from pathlib import Path
 
-from ..choices import ForecastMethod, Optimiser
+from ..foundation.choices import ForecastMethod, Optimiser
 from .options import Flag, Seed
 
 

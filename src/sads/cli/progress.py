@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, TextIO
 
-from .plain import Count, Stage, lines
+from .plain_progress import Count, Stage, lines
 
 if TYPE_CHECKING:
     from rich.table import Table

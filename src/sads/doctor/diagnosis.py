@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ..directions import FOLDS
 from ..errors import InputError, NetworkError
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
-from ..geometry.fitting import Request
+from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed

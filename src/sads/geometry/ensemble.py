@@ -3,7 +3,7 @@
 `DrawnEnsemble` draws stacks of parameters from their initial distributions and evaluates all of
 them in one vectorised pass. `BuiltEnsemble` calls a factory for each network, which works for any
 module. Both leave the global random state alone. What is read of a network is decided by a reader
-(`inspection.readers`).
+(`inspection.reader_modules`).
 """
 
 import copy
@@ -22,8 +22,8 @@ from torch.func import functional_call, vmap
 
 from ..devices import is_memory_error
 from ..errors import NetworkError, SadsError, brief
-from ..inspection.modes import Arguments, FunctionMode, Keywords
-from ..inspection.readers import Outputs, Reader, Readings
+from ..inspection.reader_modules import Outputs, Reader, Readings
+from ..inspection.torch_modes import Arguments, FunctionMode, Keywords
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.casting import cast
 from ..networks.initialisation import Constant, Distribution

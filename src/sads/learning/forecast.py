@@ -25,15 +25,16 @@ from scipy.stats import chi2
 from ..diffusion.training import explained
 from ..directions.sets import DirectionSet, Eigenvectors
 from ..errors import InputError
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown
 from ..inspection.jacobian_products import Way
 from ..path import Schedule
 from ..randomness import stream
-from ..shown import Shown
+from ..storage.files import writing
 from .agreement import halves_agreement, stepped_up
-from .method import Method
+from .forecast_method import Method
+from .forecast_setting import Scene
 from .one_step import OneStep
-from .scene import Scene
 
 if TYPE_CHECKING:
     import pandas
@@ -193,10 +194,11 @@ class Forecast(Shown):
         return as_frame(self.records())
 
     def save(self, directory: str | Path) -> None:
-        """Write it to a directory."""
+        """Write `forecast.safetensors` into a directory, atomically."""
         from .forecast_artefact import write_forecast
 
-        write_forecast(Path(directory), self)
+        with writing(Path(directory)):
+            write_forecast(Path(directory), self)
 
 
 def forecast_training(
@@ -263,7 +265,7 @@ def _require_target(scene: Scene, row: Float[np.ndarray, "3 k"]) -> None:
 
 def described(scene: Scene, method: Method) -> dict[str, Any]:
     """What identifies a forecast; a stored one is continued only if all of it agrees."""
-    from ..draws import DRAWS
+    from ..foundation.versions import DRAWS
 
     settings = {k: v for k, v in vars(method).items() if v is not None}
     path, predicted = scene.family.schedule, scene.prediction.name

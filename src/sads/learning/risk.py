@@ -31,7 +31,7 @@ from torch import Tensor
 
 from ..directions.sets import Cosines, DirectionSet
 from ..errors import InputError, NetworkError
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
 from ..path import DiffusionPath, Schedule
 from ..randomness import stream
 from .references import Reference

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..doctor import Diagnosis
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown, as_text
 from ..geometry.anisotropy import Place
 from ..learning import Forecast
 from ..networks.adapters import Assumptions
-from ..shown import Shown, as_text
 
 if TYPE_CHECKING:
     import pandas

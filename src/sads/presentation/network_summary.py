@@ -29,8 +29,8 @@ ORIGINS = {
     "configuration": "made again from its configuration",
     "arguments": "made again with the arguments that it keeps",
     "reset": "made again by its method reset_parameters",
-    "measured": "parameters redrawn from the distributions of its own, for its class does not say "
-    "how it starts: give a function that makes networks to be sure",
+    "measured": "parameters redrawn from the distributions that they show, because its class does "
+    "not say how it is initialised; to be sure, give a function that makes networks",
 }
 
 

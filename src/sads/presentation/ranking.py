@@ -56,7 +56,7 @@ def sentences(ranking: Ranking) -> list[str]:
         f"{_CRITERIA.get(ranking.by, ranking.by)}.",
     ]
     lines += [
-        f"Not told apart (probability below {ranking.level:g}): {', '.join(group)}."
+        f"Too close to call (probability below {ranking.level:g}): {', '.join(group)}."
         for group in ranking.ties
     ]
     if ranking.method == "pilot":

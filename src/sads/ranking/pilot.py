@@ -28,19 +28,19 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from ..choices import Criterion
 from ..data.laws import Normal
 from ..diffusion import Trained, settings_for, train
 from ..diffusion.training import explained
 from ..directions.sets import ChannelMeans
 from ..errors import InputError, NetworkError
+from ..foundation.choices import Criterion
 from ..learning import HeldOut, Recipe, Reference, Scene
 from ..learning.pilot import Training
 from ..learning.strata import Strata, uniform_weights
 from ..networks import ScoreFamily
 from ..randomness import stream
+from ..storage.cached_results import remembered
 from ..storage.files import checksum
-from ..storage.remembered import remembered
 from .halving import certain, ordered, rungs, survivors
 
 TOGETHER = 250  # noisy samples evaluated at once

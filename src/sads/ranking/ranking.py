@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from ..choices import Optimiser
 from ..data import Dataset
 from ..errors import InputError
-from ..frames import as_frame
+from ..foundation.choices import Optimiser
+from ..foundation.data_frames import as_frame
 from ..learning import Recipe, reference_for
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions

@@ -74,7 +74,7 @@ def preferred(geometry: Geometry) -> str:
     if geometry.structure.rows == 1:
         return f"{name} treats all directions alike: no data is favoured over other data."
     if len(spectrum.bands) == 1:
-        return f"The networks drawn so far tell no direction of {name} from another."
+        return f"The networks drawn so far do not tell any direction of {name} from the others."
     values = spectrum.eigenvalues
     ratio = float(values[0] / values[len(values) - null - 1])
     fall = f"{ratio:,.0f}" if ratio < 1e6 else f"{ratio:.1g}"

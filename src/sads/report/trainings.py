@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..learning import load_record, measure_risk, reference_for
 from ..presentation.numbers import sizes, with_error
 from ..presentation.risk import risk_sentences
-from ..specs.sources import as_dataset, as_trained
+from ..specs.coercion import as_dataset, as_trained
 from .training_view import training_view
 
 TOLERANCE = 0.05  # relative error of a risk in a report
