@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ..directions import FOLDS
 from ..errors import InputError, NetworkError
 from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown, as_text
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
 from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
-from ..shown import Shown, as_text
 from .finding import SEVERITIES, Finding, NotChecked
 from .findings import GEOMETRIES, RESPONSES
 from .patient import Examined, admit
