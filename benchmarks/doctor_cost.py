@@ -58,7 +58,7 @@ def examined(family: ScoreFamily, worth: int) -> Row:
 def table(record: dict[str, dict[str, Row]]) -> str:
     """How long the examinations took, a line for each group."""
     lines = [
-        "| networks | ended early | all networks, s | with a first look, s | ratio | same findings |",
+        "| networks | ended early | all networks, s | a first look, s | ratio | same findings |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for group, rows in record.items():

@@ -28,6 +28,15 @@ def test_findings_are_those_of_all_networks(defect, monkeypatch):
     whole = said_of(family(defect), monkeypatch, 10**9)
     assert early[0] == whole[0]
     assert whole[1] == ALL
+    assert early[1] in (FIRST, ALL)
+
+
+def test_all_networks_are_looked_at_where_there_is_no_first_look():
+    """Estimates on the way to a goal are no result: this one stops at 96 for a look."""
+    convolutions = sads.network("cnn,width=4", shape=(1, 8, 8))
+    on_the_way = [g.networks for g in running_estimates(convolutions, networks=100)]
+    assert on_the_way[0] < on_the_way[-1] == 100
+    assert diagnosis.diagnose(convolutions, networks=100).networks == 100
 
 
 def test_it_ends_early_where_everything_is_decided(monkeypatch):

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from shlex import quote
 
-from ..choices import EstimatorName, Quantity, Weighting, ZeroOutput
+from ..foundation.choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
 
 NOT_WORTH_SAYING = 5.0  # seconds beside those that the estimate states
@@ -32,7 +32,7 @@ def geometry(
     dry_run: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Estimate which directions an untrained architecture will model well.
+    """Estimate along which directions untrained networks put out most, and along which least.
 
     Example: `sads geometry iddpm-16 --tolerance 0.01 --out runs/iddpm-16`
 
@@ -69,9 +69,9 @@ def geometry(
     from ..geometry import Options, estimate_geometry, planned_geometry
     from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
     from ..presentation.numbers import span
-    from ..remote import supply_for
+    from ..remote import batch_workers_for
     from ..specs import parse_timesteps
-    from ..specs.sources import as_family, as_probe, as_subspace
+    from ..specs.coercion import as_family, as_probe, as_subspace
     from .progress import networks_bar
 
     started = time.perf_counter()
@@ -90,7 +90,9 @@ def geometry(
             zero_output=zero_output,
             subspace=as_subspace(subspace),
             out=out,
-            supply=supply_for(engine, network, family, probe, workers=workers, device=device),
+            batch_workers=batch_workers_for(
+                engine, network, family, probe, workers=workers, device=device
+            ),
             on_progress=report,
         )
         if dry_run:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from ..directions import FOLDS
 from ..errors import InputError, NetworkError
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown, as_text
 from ..geometry import Gaussian, Geometry, Probe, Zero, running_estimates
-from ..geometry.fitting import Request
+from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
@@ -35,7 +36,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Shown):
     """What the doctor says of one architecture.
 
     Attributes:
@@ -58,6 +59,9 @@ class Diagnosis:
     networks: int
     skipped: tuple[str, ...]
     assumptions: Assumptions | None = None
+
+    def __str__(self) -> str:
+        return as_text(self)
 
     def to_frame(self) -> "pandas.DataFrame":
         """A table with a row for each finding; needs pandas."""
@@ -109,7 +113,7 @@ def diagnose(
 
     def looks(probe: Probe, subspace: Request = None) -> Looks:
         tell(f"geometry at {probe.describe()}")
-        return Looks(
+        geometry = Looks(
             running_estimates(
                 patient.family,
                 networks=networks,
@@ -120,6 +124,9 @@ def diagnose(
                 first_look=first,
             )
         )
+        if first is None:  # estimates on the way are not looked at
+            geometry.finish()
+        return geometry
 
     with ExitStack() as stack:
         gaussian = stack.enter_context(looks(Gaussian(1.0)))

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from ..devices import memory_errors_explained
-from ..inspection.compression import Compressed
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Whole
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
 from .artefact import FILE, read_state
+from .batch_workers import BatchWorkers, Threads
 from .estimators import estimator_of
-from .fitting import Request
+from .geometry import Geometry
 from .goal import Goal
 from .plan import Plan
-from .result import Geometry
 from .run import Progress, estimates, settled
 from .source import Source, prepare
-from .supply import Supply, Threads
+from .subspace_choice import Request
 
 
 class PlainOptions(TypedDict, total=False):
@@ -65,13 +65,13 @@ class Options(PlainOptions, total=False):
         probe: x = 0 by default.
         subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
             default the whole, and one that fits where that does not.
-        supply: who computes the batches; threads of this process by default.
+        batch_workers: who computes the batches; threads of this process by default.
         first_look: yield an estimate of so many networks first, in small batches of their own.
     """
 
     probe: Probe
     subspace: Request
-    supply: Supply | None
+    batch_workers: BatchWorkers | None
     first_look: int | None
 
 
@@ -126,7 +126,7 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         weighting=options.get("weighting", "score"),
         timesteps=options.get("timesteps"),
         seed=options.get("seed", 0),
-        device=(options.get("supply") or Threads()).here(options.get("device", "cpu")),
+        device=(options.get("batch_workers") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
         subspace=options.get("subspace") or _stored_subspace(options.get("out")),
     )
@@ -145,8 +145,8 @@ def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Itera
     report = options.get("on_progress") or (lambda progress: None)
     out, started = options.get("out"), time.perf_counter()
     report(Progress(0, None, None, "looking at a few networks"))
-    with options.get("supply") or Threads() as supply:
-        with supply.preparing():
+    with options.get("batch_workers") or Threads() as batch_workers:
+        with batch_workers.preparing():
             goal, source = _prepared(family, **options)
         own = source.plan.subspace
         asked = options.get("subspace") or _stored_subspace(out)
@@ -155,7 +155,7 @@ def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Itera
             report(replace(progress, subspace=own, chosen=own is not None and asked is None))
 
         if out is None:
-            yield from estimates(source, goal, None, tell, supply, started)
+            yield from estimates(source, goal, None, tell, batch_workers, started)
         else:
             with writing(Path(out)):
-                yield from estimates(source, goal, Path(out), tell, supply, started)
+                yield from estimates(source, goal, Path(out), tell, batch_workers, started)

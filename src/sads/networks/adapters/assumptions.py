@@ -102,6 +102,6 @@ def _inputs(member: Adapted, x: Tensor, t: Tensor) -> dict[str, str]:
     said = {one.name: one.words for one in how.conditions}
     stated = member.calling.words(*member.seen(x, t))
     arguments = {name.partition(".")[0] for name in stated}
-    found = {n: words for n, words in said.items() if n.partition(".")[0] not in arguments}
+    passed = {n: words for n, words in said.items() if n.partition(".")[0] not in arguments}
     laid = {how.input or "input": how.arrangement.words} if how.arrangement.words else {}
-    return laid | found | stated
+    return laid | passed | stated
