@@ -91,8 +91,14 @@ class Adapted(nn.Module):
         """What the module itself returns for x (N, *shape) at levels t (N,)."""
         how, (x, t) = self.convention, self.seen(x, t)
         named = passed(how.conditions, x) | self.calling.given(x, t)
+        stated = how.input in named
         given = named.pop(how.input, how.arrangement.lay_out(x)) if how.input else x
         time = named.pop(how.time, t) if how.time else t
+        if how.alone and stated:  # one dictionary, with everything in it
+            return self.network(given, **named)
+        if how.input_by_keyword:
+            named[str(how.input)] = given
+            return self.network(**{str(how.time): time}, **named)
         if how.by_keyword:
             return self.network(given, **{str(how.time): time}, **named)
         order = (time, given) if how.time_first else (given, time)
