@@ -18,7 +18,8 @@ from typing import Any
 
 from torch import nn
 
-from .conditions import Condition, Filled, Like, Several
+from ...errors import InputError
+from .conditions import Condition, Filled, Like, OneHot, Several
 
 LABELS = ("y", "class_labels", "class_label", "labels", "label", "classes")
 TEXT = "encoder_hidden_states"
@@ -120,15 +121,7 @@ def _label(asked: Asked) -> Iterator[Condition]:
     """
     if asked.name not in LABELS:
         return
-    rows = [
-        module.num_embeddings
-        for path, module in asked.network.named_modules()
-        if isinstance(module, nn.Embedding)
-        and any(word in path.lower() for word in ("label", "class", "y_emb"))
-    ]
-    classes = asked.said("num_classes")
-    classes = classes if isinstance(classes, int) else 0
-    vector = _label_width(asked)
+    rows, classes, vector = _rows(asked), _classes(asked), _label_width(asked)
     if rows:
         null = "null" if max(rows) == classes + 1 else ""
         yield Filled(asked.name, null, (), max(rows) - 1, "int")
@@ -136,6 +129,40 @@ def _label(asked: Asked) -> Iterator[Condition]:
         yield Filled(asked.name, "no class", (vector,))
     elif asked.required:
         yield Filled(asked.name, "", (), classes, "int")
+
+
+def _rows(asked: Asked) -> list[int]:
+    """Rows of the tables of labels."""
+    return [
+        module.num_embeddings
+        for path, module in asked.network.named_modules()
+        if isinstance(module, nn.Embedding)
+        and any(word in path.lower() for word in ("label", "class", "y_emb"))
+    ]
+
+
+def _classes(asked: Asked) -> int:
+    """How many classes a module says it has; zero where it does not."""
+    classes = asked.said("num_classes")
+    return classes if isinstance(classes, int) else 0
+
+
+def class_condition(network: nn.Module, parameter: inspect.Parameter, label: int) -> Condition:
+    """A class in the place of the null condition.
+
+    Raises:
+        InputError: if the module has fewer classes.
+    """
+    asked = Asked(network, parameter)
+    rows, classes, vector = _rows(asked), _classes(asked), _label_width(asked)
+    known = classes or max(rows, default=0) or vector or 0
+    if known and label >= known:
+        raise InputError(
+            f"class={label}: {type(network).__name__} has {known} classes, 0 to {known - 1}"
+        )
+    if vector and not rows:
+        return OneHot(asked.name, f"class {label} of {vector}", vector, label)
+    return Filled(asked.name, "class", (), label, "int")
 
 
 def _label_width(asked: Asked) -> int | None:

@@ -6,6 +6,7 @@ make the call succeed. It is proposed, and the user who writes it down says that
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any
@@ -43,7 +44,9 @@ class Proposal:
         """The lines to write."""
         entries = ", ".join(f'"{name}": {code}' for name, code in self.given.items())
         stated = ["def inputs(x, t):", f"    return {{{entries}}}"]
-        return stated + (["def unpatchify(output, x):", f"    return {self.back}"] * bool(self.back))
+        return stated + (
+            ["def unpatchify(output, x):", f"    return {self.back}"] * bool(self.back)
+        )
 
 
 @dataclass(frozen=True)
@@ -146,11 +149,9 @@ def dictionary_for(member: Adapted, x: Tensor, t: Tensor) -> Proposal | None:
     name = member.convention.input
     seen, times = member.seen(x, t)
     asked = _Asked(lambda key: times if _value(key) == "t" else seen)
-    with torch.no_grad(), global_state_kept():
-        try:
-            member.network(asked)
-        except Exception:  # the keys that were read are known all the same
-            pass
+    # Whether it succeeds or not, the keys that were read are known.
+    with torch.no_grad(), global_state_kept(), suppress(Exception):
+        member.network(asked)
     if not asked.asked or not name:
         return None
     entries = ", ".join(f'"{key}": {_value(key)}' for key in asked.asked)
