@@ -119,8 +119,9 @@ def _checked(array: object, name: str, scale: Scale) -> Float[np.ndarray, "..."]
     if scale == CHANNELS:
         return standardised(array, name)
     with np.errstate(over="ignore"):  # reported below, as an error
-        factor = 1 if scale is False else float(scale)
-        values = array.astype(np.float32) * np.float32(factor)
+        values = array.astype(np.float32)
+        if scale is not False:
+            values *= np.float32(scale)
     if not np.isfinite(values).all():
         raise InputError(f"{name} has values too large for float32: rescale it first")
     return values
