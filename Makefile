@@ -69,7 +69,7 @@ bench: $(STAMP)
 
 # Rebuild every table and drawing of the pages of results from the rows in docs/results.
 results: $(STAMP)
-	$(BIN)/python benchmarks/results.py --figures
+	$(BIN)/python -m benchmarks.results --figures
 	$(BIN)/python benchmarks/learning_tables.py
 
 docs: $(DOCS_STAMP)

@@ -5,8 +5,9 @@
 
 The zoo are the small foreign networks of the tests, of which none has a defect; the well-known ones
 are small versions of published architectures; those of diffusers come from the configurations in
-`examples/diffusers`. The record is `docs/results/doctor-rates.json`, the table a part of
-`docs/doctor.md`. A network that is recorded already is left out, so the work may be interrupted.
+`examples/diffusers`; those of the atlas are read from its rows. The record is
+`docs/results/doctor-rates.json`, the table a part of `docs/doctor.md`. A network that is recorded
+already is left out, so the work may be interrupted.
 """
 
 import json
@@ -20,6 +21,7 @@ from typing import Any
 
 import sads
 from benchmarks.diffusers_classes import CONFIGURATIONS, names
+from sads.atlas import load_rows
 from sads.doctor.finding import SEVERITIES
 from sads.storage.files import atomic_write, write_bytes
 from tests.doctor.well_known import CONFIGURATIONS as SMALL
@@ -29,6 +31,7 @@ from tests.zoo.foreign import SUBJECTS
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "docs" / "results" / "doctor-rates.json"
 PAGE = ROOT / "docs" / "doctor.md"
+ATLAS = "atlas"  # the group whose findings are in its rows
 BEGIN, END = "<!-- table of rates: generated -->", "<!-- end of the table -->"
 NETWORKS = 48
 Record = dict[str, dict[str, dict[str, str]]]
@@ -60,6 +63,15 @@ GROUPS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
 }
 
 
+def of_atlas() -> dict[str, dict[str, str]]:
+    """Severity of each finding by its code, of every architecture in the atlas, by name."""
+    return {
+        row.name: {one["code"]: one["severity"] for one in row.findings}
+        for row in load_rows(ROOT / "docs" / "atlas")
+        if row.examined
+    }
+
+
 def said_of(family: Any) -> dict[str, str]:
     """Severity of each finding, by its code."""
     found = sads.diagnose(family, networks=NETWORKS).findings
@@ -68,15 +80,12 @@ def said_of(family: Any) -> dict[str, str]:
 
 def table(record: Record) -> str:
     """How many networks of each group have a finding, as a table in Markdown."""
-    groups = [group for group in GROUPS if group in record]
+    groups = [group for group in (*GROUPS, ATLAS) if group in record]
     counts = {
         group: Counter(code for one in record[group].values() for code in one) for group in groups
     }
-    worst = {
-        code: severity
-        for one in (one for group in groups for one in record[group].values())
-        for code, severity in sorted(one.items(), key=lambda item: -SEVERITIES.index(item[1]))
-    }
+    said = [item for group in groups for one in record[group].values() for item in one.items()]
+    worst = dict(sorted(said, key=lambda item: -SEVERITIES.index(item[1])))  # the last one stays
     total = Counter[str]()
     for found in counts.values():
         total.update(found)
@@ -99,6 +108,12 @@ def read_record() -> Record:
     return json.loads(RECORD.read_text()) if RECORD.is_file() else {}
 
 
+def keep(record: Record) -> None:
+    """Write the record."""
+    text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+    atomic_write(RECORD, write_bytes(text.encode()))
+
+
 def main() -> None:
     """Examine what is not recorded yet, and write record and table."""
     warnings.simplefilter("ignore", FutureWarning)
@@ -110,8 +125,8 @@ def main() -> None:
                 continue
             record.setdefault(group, {})[name] = said_of(family)
             print(group, name, record[group][name], flush=True)
-            text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-            atomic_write(RECORD, write_bytes(text.encode()))
+            keep(record)
+    keep(read_record() | {ATLAS: of_atlas()})
     PAGE.write_text(page_with(table(read_record()), PAGE.read_text()))
 
 

@@ -86,7 +86,7 @@ from sads.inspection.jacobian_products import moving_parameters
 from sads.learning import Optimum, Recipe, Scene, forecast_training
 from sads.learning.agreement import halves_agreement, stepped_up
 from sads.learning.forecast import drift_of
-from sads.learning.method import Method
+from sads.learning.forecast_method import Method
 from sads.learning.one_step import OneStep
 from sads.learning.pilot import Followed, follow_training
 from sads.learning.tangent_flow import TangentFlow

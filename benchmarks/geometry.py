@@ -205,10 +205,10 @@ def main() -> None:
     for name, options in runs:
         bars.append(bar(name, **options))
         show_bar(bars[-1])
-    found = ladder()
-    show(found)
+    forecast = ladder()
+    show(forecast)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"ladder": found, "bars": bars}, indent=1) + "\n")
+        arguments.json.write_text(json.dumps({"ladder": forecast, "bars": bars}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,10 +30,10 @@ import sads
 from sads.data.laws import Normal
 from sads.directions.sets import Cosines
 from sads.learning.agreement import halves_agreement, mean_profile, stepped_up
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 from sads.statistics.ranks import rank_correlation
+from sads.storage.cached_results import remembered
 from sads.storage.files import atomic_write, write_bytes
-from sads.storage.remembered import remembered
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "docs" / "results" / "parametrisation.csv"
@@ -69,11 +69,11 @@ class Study:
             for data, source in self.settings["data"].items():
                 rows += self._told(data, name, "forecast", "drift", self._forecast(network, source))
                 for seed in self.settings["seeds"]:
-                    found = self._trained(network, source, seed)
+                    trained = self._trained(network, source, seed)
                     for sigma in self.settings["sigmas"]:
-                        own = found[str(sigma)]
+                        own = trained[str(sigma)]
                         rows += self._told(data, name, "risk", "clean", own, seed, sigma)
-                    print(data, name, seed, f"{found['seconds']:.1f} s", flush=True)
+                    print(data, name, seed, f"{trained['seconds']:.1f} s", flush=True)
         return rows
 
     def _told(
@@ -97,13 +97,13 @@ class Study:
         about = {"network": network, "probe": probe, "untrained": self.settings["untrained"]}
 
         def compute() -> dict[str, Any]:
-            found = sads.estimate_geometry(
+            geometry = sads.estimate_geometry(
                 network,
                 shape=self.shape,
                 probe=probe,
                 networks=self.settings["untrained"],
             )
-            values, vectors = np.linalg.eigh(found.matrix())
+            values, vectors = np.linalg.eigh(geometry.matrix())
             energies = values @ self.directions.products(vectors.T, vectors.T)
             mean = energies / self.directions.widths / values.mean()
             return {"values": mean.tolist(), "errors": [0.0] * len(mean)}
@@ -115,7 +115,7 @@ class Study:
         about = {"network": network, "data": source, "networks": self.settings["networks"]}
 
         def compute() -> dict[str, Any]:
-            found = sads.forecast(
+            forecast = sads.forecast(
                 network,
                 source,
                 shape=self.shape,
@@ -125,7 +125,7 @@ class Study:
                 networks=self.settings["networks"],
                 method="one step",
             )
-            return {"values": found.drift.tolist(), "errors": found.drift_error.tolist()}
+            return {"values": forecast.drift.tolist(), "errors": forecast.drift_error.tolist()}
 
         return remembered(self._place("forecast", network, source), about, compute)
 
@@ -376,9 +376,9 @@ def main() -> None:
             writer.writeheader()
             writer.writerows(rows)
     with ROWS.open() as file:
-        found = verdict(list(csv.DictReader(file)), settings)
-    atomic_write(VERDICT, write_bytes((json.dumps(found, indent=1) + "\n").encode()))
-    atomic_write(PAGE, write_bytes(page(found).encode()))
+        judgement = verdict(list(csv.DictReader(file)), settings)
+    atomic_write(VERDICT, write_bytes((json.dumps(judgement, indent=1) + "\n").encode()))
+    atomic_write(PAGE, write_bytes(page(judgement).encode()))
 
 
 if __name__ == "__main__":

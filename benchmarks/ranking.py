@@ -64,7 +64,7 @@ from sads.ranking.pilot import CRITERIA
 from sads.ranking.validity import FILE as VALIDITY_FILE
 from sads.ranking.validity import Validity
 from sads.ranking.zero_cost import zero_cost_scores
-from sads.specs.sources import as_dataset, as_family, as_splits
+from sads.specs.coercion import as_dataset, as_family, as_splits
 from sads.statistics.means import mean_and_error, paired_values
 from sads.statistics.ranks import rank_correlation
 from sads.statistics.resampling import bootstrap_interval, p_value, percentiles
@@ -447,10 +447,10 @@ def main() -> None:
             pilot_missing(pool)
         rows = read_table(f"{pool.name}-scores", Scores)
         for dataset in dict.fromkeys(row.dataset for row in rows):
-            found = orders(pool, dataset)
-            shared.setdefault(dataset, []).append(found)
+            order = orders(pool, dataset)
+            shared.setdefault(dataset, []).append(order)
             name = CALLED.get(pool.name, pool.name)
-            measured = [validity(name, dataset, score, *own) for score, own in found.items()]
+            measured = [validity(name, dataset, score, *own) for score, own in order.items()]
             report(pool, dataset, measured)
             told += [v for v in measured if v.score in TOLD or v.score.startswith("pilot")]
     for dataset, founds in shared.items():

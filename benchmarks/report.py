@@ -59,20 +59,19 @@ def main() -> None:
 
 
 def photograph(browser: str, report: Path, png: Path) -> None:
-    """The plots of a report with one direction chosen."""
+    """The spectra of a report, with what lies below them."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page(viewport={"width": 1180, "height": 900}, color_scheme="light")
         page.goto(report.resolve().as_uri())
-        page.locator("#index").fill("31")
-        page.locator("#index").blur()
-        box = page.locator("#explorer").bounding_box()
-        if box is None:
+        top = page.locator(".legend").first.bounding_box()
+        below = page.locator(".thumbs").first.bounding_box()
+        if top is None or below is None:
             sys.exit(f"{report} has no plots")
-        x, y, width, height = box["x"] - 16, box["y"] + 20, box["width"] + 32, box["height"]
-        clip: Any = {"x": x, "y": y, "width": width, "height": height}
+        y = top["y"] - 8
+        clip: Any = {"x": 0, "y": y, "width": 1180, "height": below["y"] - y}
         page.screenshot(path=png, full_page=True, clip=clip)
         chromium.close()
 
@@ -89,9 +88,9 @@ def measure(folder: Path, browser: str, network: str, shape: str) -> dict[str, A
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page()
         page.goto(path.as_uri())
-        found = timings(page, size)
+        seconds = timings(page, size)
         chromium.close()
-    return {"network": network, "size": size, "bytes": path.stat().st_size, **found}
+    return {"network": network, "size": size, "bytes": path.stat().st_size, **seconds}
 
 
 def timings(page: Any, size: int) -> dict[str, float]:

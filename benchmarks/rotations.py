@@ -135,7 +135,7 @@ def _row(data: str, trial: dict[str, Any], out: Path) -> dict[str, Any]:
 
     from sads.alignment import align, make_rotation
     from sads.geometry import load_geometry
-    from sads.specs.sources import as_dataset
+    from sads.specs.coercion import as_dataset
     from sads.sweep.store.layout import Layout, read_published
 
     geometry = load_geometry(WORK / f"geometry-{data}")

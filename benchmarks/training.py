@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from sads.diffusion import Settings, Step, compiled, sample_chunks, train
 from sads.distances import sliced_wasserstein
 from sads.networks import preset_family
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 
 NAME = "iddpm-16"
 ROUNDS = 3
@@ -104,12 +104,12 @@ def metrics() -> list[dict]:
                 trained.network, family.shape, 500, family.schedule, steps=50, seed=seed
             )
             x = torch.cat(list(chunks)).flatten(1).numpy()
-            found = sliced_wasserstein(x, truth, generator=0)
+            distance = sliced_wasserstein(x, truth, generator=0)
             row = {
                 "seed": seed,
                 "kind": name,
-                "sw2": found.sw2,
-                "msw2": found.msw2,
+                "sw2": distance.sw2,
+                "msw2": distance.msw2,
                 "loss": trained.losses[-20:].mean().item(),
                 "seconds": trained.seconds,
             }

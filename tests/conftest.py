@@ -15,7 +15,7 @@ settings.load_profile("sads")
 @pytest.fixture(autouse=True)
 def no_lines_of_progress(monkeypatch):
     """Tests of what is on standard error do not depend on how fast the machine is."""
-    monkeypatch.setattr("sads.cli.plain.FIRST_SECONDS", 3_600.0)
+    monkeypatch.setattr("sads.cli.plain_progress.FIRST_SECONDS", 3_600.0)
 
 
 @pytest.fixture

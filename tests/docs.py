@@ -29,13 +29,13 @@ class Block:
     @property
     def file(self) -> str | None:
         """The name of the file that a block is the content of, from its first line."""
-        found = re.match(r"# ([\w.-]+\.(?:py|toml))\n", self.text)
-        return found[1] if found else None
+        match = re.match(r"# ([\w.-]+\.(?:py|toml))\n", self.text)
+        return match[1] if match else None
 
 
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page."""
-    return [Block(*found) for found in _BLOCK.findall(page.read_text(encoding="utf-8"))]
+    return [Block(*parts) for parts in _BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
 def install(project: Path, place: Path) -> None:

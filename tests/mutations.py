@@ -213,7 +213,7 @@ def survey(
     count: int,
     seed: int = 0,
     kinds: tuple[Mutation, ...] = ANYWHERE,
-    same: Callable[[Any, Any], bool] = lambda whole, found: whole == found,
+    same: Callable[[Any, Any], bool] = lambda whole, read: whole == read,
 ) -> Counter[str]:
     """Load damaged versions of a file: how many were refused, equal, or read as something else.
 
@@ -229,7 +229,7 @@ def survey(
         AssertionError: for an error that is not one of ours.
     """
     content, whole = path.read_bytes(), load()
-    found: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     for number, (name, damaged) in enumerate(mutated(content, count, seed, kinds)):
         path.write_bytes(damaged)
         try:
@@ -238,6 +238,6 @@ def survey(
             outcome = "refused" if len(str(error).splitlines()) == 1 else f"many lines: {error}"
         except BaseException as error:
             raise AssertionError(f"{path.name}, {name} {number}: {error!r}") from error
-        found[outcome] += 1
+        outcomes[outcome] += 1
     path.write_bytes(content)
-    return found
+    return outcomes

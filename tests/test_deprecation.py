@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from sads import deprecation
-from sads.deprecation import deprecated, warn_deprecated
+from sads.foundation import deprecation
+from sads.foundation.deprecation import deprecated, warn_deprecated
 
 
 @pytest.fixture(autouse=True)

@@ -58,15 +58,15 @@ def test_available_memory_respects_a_limit_of_the_address_space():
     there = "from sads.devices import available_memory; print(available_memory())"
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30)); "
     command = [sys.executable, "-c", limit + there]
-    found = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert 0 < found < 4 * 2**30
+    number = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert 0 < number < 4 * 2**30
     assert available_memory() > 0
 
 
 def test_what_cannot_fit_is_refused_with_what_is_needed_and_there(monkeypatch):
     monkeypatch.setattr("sads.devices.available_memory", lambda: 2**30)
     require_memory(2**30, "this", "wait")
-    with pytest.raises(InputError, match=r"this needs 3.0 GiB of memory, 1.0 GiB are there: wait"):
+    with pytest.raises(InputError, match=r"needs 3.0 GiB of memory, 1.0 GiB are available: wait"):
         require_memory(3 * 2**30, "this", "wait")
 
 

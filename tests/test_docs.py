@@ -13,7 +13,7 @@ import matplotlib
 import pytest
 import yaml
 
-from sads.cli import main
+from sads.cli import app, main
 from sads.specs.plug_ins import entry_points_of
 from tests.docs import PAGES, ROOT, anchors, blocks, install, links
 
@@ -66,6 +66,24 @@ def _run(words, monkeypatch, capsys):
     assert code == 0 or (code == 1 and words[1] == "compare"), f"{shlex.join(words)}: {said.err}"
 
 
+def _long_commands():
+    """Commands that take too long for a test, as words, with the page they stand on."""
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language == "sh" and block.mark:
+                for line in block.text.replace(" && ", "\n").splitlines():
+                    words = shlex.split(line, comments=True)
+                    if words and words[0] == "sads":
+                        yield pytest.param(words[1:], id=f"{page.stem}:{'-'.join(words[1:3])}")
+
+
+@pytest.mark.parametrize("words", [*_long_commands()])
+def test_commands_that_take_long_are_understood(words):
+    """Their options exist and their values have the right type."""
+    command, _, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+    assert command.__name__ == words[0]
+
+
 def test_the_tutorial_and_every_guide_are_executed():
     known = {p.relative_to(ROOT / "docs").as_posix() for p in RUN if "docs" in p.parts}
     guides = {p.relative_to(ROOT / "docs").as_posix() for p in ROOT.glob("docs/how-to/*.md")}
@@ -116,8 +134,6 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_every_command_is_documented():
-    from sads.cli import app
-
     text = (ROOT / "docs" / "commands.md").read_text()
     for name in app.resolved_commands() if hasattr(app, "resolved_commands") else app:
         if not name.startswith("-"):

@@ -14,8 +14,8 @@ import sads
 from sads import api
 from sads.data import Dataset
 from sads.diffusion import Trained, read_training
-from sads.draws import DRAWS
 from sads.errors import ArtefactError
+from sads.foundation.versions import DRAWS
 from sads.geometry import load_geometry
 from sads.presentation.sweep import sentences
 from sads.sweep import Trial, run_sweep
@@ -154,11 +154,11 @@ def test_old_rows_count_as_results_of_their_version(old: Path) -> None:
     assert run_sweep(old / "spec.toml", out, engine=InProcess(), seed_from=table).statuses == {
         "done": 2
     }
-    found = {row["seed"]: row for row in read_rows(out)[1]}
-    assert (found[0]["draws"], found[1]["draws"]) == (1, DRAWS)
-    assert found[0]["sw2"] == next(row["sw2"] for row in rows if row["status"] == "done")
-    assert found[0]["artefact"] is None  # it was not trained again
-    assert found[1]["artefact"] is not None
+    by_seed = {row["seed"]: row for row in read_rows(out)[1]}
+    assert (by_seed[0]["draws"], by_seed[1]["draws"]) == (1, DRAWS)
+    assert by_seed[0]["sw2"] == next(row["sw2"] for row in rows if row["status"] == "done")
+    assert by_seed[0]["artefact"] is None  # it was not trained again
+    assert by_seed[1]["artefact"] is not None
     # Where there is a result of either version, the newer one is taken.
     run_sweep(old / "spec.toml", old / "fresh", engine=InProcess())
     both = [*read_rows(old / "sweep")[1], *read_rows(old / "fresh")[1]]

@@ -11,7 +11,7 @@ import torch
 from sads.alignment import load_rotation
 from sads.diffusion import read_training, stored_rotation
 from sads.geometry import load_geometry
-from sads.geometry.spectra import read_spectrum
+from sads.geometry.spectra import read_kept
 from sads.specs.digests import path_digest as digest
 from sads.sweep.store.database import read_rows
 from sads.sweep.store.outcome import read_result
@@ -29,33 +29,37 @@ TABLES = [
 
 @VERSIONS
 def test_geometry(version):
-    found = load_geometry(GOLDEN / f"geometry-{version}")
-    assert found.plan.network == "cnn"
-    assert found.plan.timesteps == (0, 50)
-    assert found.networks == 48
-    assert found.state.finished
+    geometry = load_geometry(GOLDEN / f"geometry-{version}")
+    assert geometry.plan.network == "cnn"
+    assert geometry.plan.timesteps == (0, 50)
+    assert geometry.networks == 48
+    assert geometry.state.finished
     expected = [0.8688761617857251, 0.11524349078934822, 0.11524349078934822, 0.04043634307516413]
-    assert found.spectrum().factor_values == pytest.approx(expected, rel=1e-9)
+    assert geometry.spectrum().factor_values == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_spectrum_of_the_first_format_is_computed_again():
-    found = load_geometry(GOLDEN / "geometry-1")
-    assert read_spectrum(GOLDEN / "geometry-1", found.plan, found.state) is None
+    geometry = load_geometry(GOLDEN / "geometry-1")
+    assert read_kept(GOLDEN / "geometry-1", geometry.plan, geometry.state) is None
 
 
 @VERSIONS
 def test_closed_form(version):
-    found = load_geometry(GOLDEN / f"closed-form-{version}")
-    assert found.exact
-    assert found.spectrum().eigenvalues / 4.78776634726625 == pytest.approx([8, 5, 3, 2, 1, 1])
+    geometry = load_geometry(GOLDEN / f"closed-form-{version}")
+    assert geometry.exact
+    assert geometry.spectrum().eigenvalues / 4.78776634726625 == pytest.approx([8, 5, 3, 2, 1, 1])
 
 
 @VERSIONS
 def test_rotation(version):
-    found = load_rotation(GOLDEN / f"rotation-{version}")
-    assert (found.origin.kind, found.origin.seed, found.origin.shape) == ("random", 3, (2, 2, 2))
+    rotation = load_rotation(GOLDEN / f"rotation-{version}")
+    assert (rotation.origin.kind, rotation.origin.seed, rotation.origin.shape) == (
+        "random",
+        3,
+        (2, 2, 2),
+    )
     expected = [0.82465458, 0.02384948, 0.06038648, -0.20462897]
-    assert found.matrix[0, :4].tolist() == pytest.approx(expected, abs=1e-7)
+    assert rotation.matrix[0, :4].tolist() == pytest.approx(expected, abs=1e-7)
 
 
 @VERSIONS
@@ -112,7 +116,7 @@ def test_published_rows(path):
     with open(path, encoding="utf-8", newline="") as file:
         done = [row for row in csv.DictReader(file) if row["status"] == "done"]
     trial = read_result(GOLDEN / "sweep-1" / "results" / f"{TRIAL}.json").trial
-    found = read_csv(path, dict.fromkeys((row["id"] for row in done), trial))
+    rows = read_csv(path, dict.fromkeys((row["id"] for row in done), trial))
     published = [(row["id"], float(row["sw2"]) if row["sw2"] else None) for row in done]
-    assert [(result.id, result.metrics.sw2) for result in found] == published
-    assert found
+    assert [(result.id, result.metrics.sw2) for result in rows] == published
+    assert rows

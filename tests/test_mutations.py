@@ -19,9 +19,9 @@ from sads.diffusion import read_training
 from sads.errors import ArtefactError
 from sads.geometry import load_geometry
 from sads.geometry.artefact import read_state
-from sads.geometry.spectra import read_spectrum, write_spectrum
+from sads.geometry.spectra import read_kept, write_spectrum
 from sads.specs.digests import _artefact_digest
-from sads.storage.remembered import remembered
+from sads.storage.cached_results import remembered
 from sads.storage.sealed import write_sealed
 from sads.sweep.execute.run_trial import SAMPLES_FORMAT, known_samples
 from sads.sweep.store.database import Store, read_rows
@@ -72,19 +72,19 @@ def identity(place: Path) -> Case:
 
 
 def spectrum(place: Path) -> Case:
-    found = load_geometry(GOLDEN / "geometry-1")
-    write_spectrum(place, found.plan, found.state, found.spectrum())
+    geometry = load_geometry(GOLDEN / "geometry-1")
+    write_spectrum(place, geometry.plan, geometry.state, geometry.spectrum())
 
     def load():
-        kept = read_spectrum(place, found.plan, found.state)
+        kept = read_kept(place, geometry.plan, geometry.state)
         if kept is None:
             raise ArtefactError("it is computed again")
         return bits(
-            vars(kept)
+            vars(kept.spectrum)
             | {
-                "structure": str(kept.structure),
-                "bands": str(kept.bands),
-                "resolution": str(kept.resolution),
+                "structure": str(kept.spectrum.structure),
+                "bands": str(kept.spectrum.bands),
+                "resolution": str(kept.spectrum.resolution),
             }
         )
 
@@ -95,8 +95,8 @@ def rotation(place: Path) -> Case:
     load_rotation(GOLDEN / "rotation-1").save(place)
 
     def load():
-        found = load_rotation(place)
-        return found.origin, bits({"matrix": found.matrix})
+        rotation = load_rotation(place)
+        return rotation.origin, bits({"matrix": rotation.matrix})
 
     return place / "rotation.safetensors", load, (*ANYWHERE, edit_header, edit_header)
 
@@ -168,9 +168,9 @@ def driver(place: Path) -> Case:
     def opened():
         load()
         store = Store(Layout(place))
-        found = store.statuses()
+        statuses = store.statuses()
         store.close()
-        return found
+        return statuses
 
     return layout, opened, kinds
 
@@ -181,7 +181,7 @@ def table(place: Path) -> Case:
     trials = {p.stem: read_result(p).trial for p in layout.results.iterdir()}
 
     def load():
-        return {found.id: found for found in read_csv(path, trials)}
+        return {row.id: row for row in read_csv(path, trials)}
 
     return path, load, (*ANYWHERE, edit_cell, edit_cell)
 
@@ -267,29 +267,29 @@ UNSEALED = (
 
 def check_sealed(case: Callable[[Path], Case], place: Path, count: int, *, quiet=True) -> None:
     path, load, kinds = case(place)
-    found = survey(path, load, count=count, kinds=kinds)
+    tally = survey(path, load, count=count, kinds=kinds)
     if not quiet:
-        print(case.__name__, json.dumps(found))
-    assert set(found) <= {"refused", "equal"}, found
-    assert found["refused"] > count / 2  # the mutations do change what the files say
+        print(case.__name__, json.dumps(tally))
+    assert set(tally) <= {"refused", "equal"}, tally
+    assert tally["refused"] > count / 2  # the mutations do change what the files say
 
 
 def check_unsealed(case: Callable[[Path], Case], place: Path, count: int, *, quiet=True) -> None:
     path, load, kinds = case(place)
-    found = survey(path, load, count=count, kinds=kinds, same=lambda whole, found: True)
+    tally = survey(path, load, count=count, kinds=kinds, same=lambda whole, read: True)
     if not quiet:
-        print(case.__name__, json.dumps(found))
-    assert found["refused"] > 0
+        print(case.__name__, json.dumps(tally))
+    assert tally["refused"] > 0
 
 
 def check_table(place: Path, count: int, *, quiet=True) -> None:
     """Lines may get lost, then their trials run again; none that is read says something else."""
     path, load, kinds = table(place)
-    same = lambda whole, found: found.items() <= whole.items()  # noqa: E731
-    found = survey(path, load, count=count, kinds=kinds, same=same)
+    same = lambda whole, read: read.items() <= whole.items()  # noqa: E731
+    tally = survey(path, load, count=count, kinds=kinds, same=same)
     if not quiet:
-        print("table", json.dumps(found))
-    assert set(found) <= {"refused", "equal"}, found
+        print("table", json.dumps(tally))
+    assert set(tally) <= {"refused", "equal"}, tally
 
 
 @pytest.mark.parametrize("case", SEALED)

@@ -73,7 +73,9 @@ def test_a_geometry_is_kept_and_a_change_is_noticed(tmp_path):
     with pytest.raises(pytest.fail.Exception, match="They differ"):
         assert_same_geometry(lambda: Net(scale=3.0), golden, SHAPE)
     assert_same_geometry(lambda: Net(scale=3.0), golden, SHAPE, ignore_scale=True)
+    (golden / "notes.md").write_text("why it is so")
     assert_same_geometry(lambda: Net(scale=3.0), golden, SHAPE, update=True)
+    assert (golden / "notes.md").read_text() == "why it is so"
     assert_same_geometry(lambda: Net(scale=3.0), golden, SHAPE)
 
 

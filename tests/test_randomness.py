@@ -208,19 +208,19 @@ def test_every_purpose_is_used_in_one_place() -> None:
 
 
 def test_nothing_else_starts_a_generator() -> None:
-    found = [
+    places = [
         f"{path.name}:{call.lineno}"
         for path in SOURCES
         if path.name != "randomness.py"
         for name, call in calls(path)
         if name in PLAIN
     ]
-    assert found == []
+    assert places == []
 
 
 def test_every_draw_of_torch_names_its_generator() -> None:
     drawing = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "multinomial"}
-    found = [
+    places = [
         f"{path.name}:{call.lineno}"
         for path in SOURCES
         if path.name != "randomness.py"
@@ -230,4 +230,4 @@ def test_every_draw_of_torch_names_its_generator() -> None:
         and ast.unparse(call.func.value) == "torch"
         and "generator" not in {keyword.arg for keyword in call.keywords}
     ]
-    assert found == []
+    assert places == []

@@ -41,12 +41,12 @@ def parts(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
 
 
 def test_there_and_back(sealed):
-    found = read_sealed(sealed, FORM)
-    assert found.metadata == {"plan": '{"x":1}', "note": "ä"}
-    assert found.tensors["a"].tolist() == [0, 1, 2]
-    assert found.values == checksum(found.tensors)
+    stored = read_sealed(sealed, FORM)
+    assert stored.metadata == {"plan": '{"x":1}', "note": "ä"}
+    assert stored.tensors["a"].tolist() == [0, 1, 2]
+    assert stored.values == checksum(stored.tensors)
     again = read_sealed(sealed, FORM, framework="pt")
-    assert (again.metadata, again.values) == (found.metadata, found.values)
+    assert (again.metadata, again.values) == (stored.metadata, stored.values)
 
 
 def test_every_part_is_covered(sealed):
@@ -88,8 +88,8 @@ def test_other_formats_are_named(sealed):
 def test_types_that_numpy_lacks(tmp_path):
     tensors = {"half": torch.tensor([1.5, -2.0], dtype=torch.bfloat16)}
     write_sealed(tmp_path / "x", FORM, {}, tensors, framework="pt")
-    found = read_sealed(tmp_path / "x", FORM, framework="pt")
-    assert torch.equal(found.tensors["half"], tensors["half"])
+    stored = read_sealed(tmp_path / "x", FORM, framework="pt")
+    assert torch.equal(stored.tensors["half"], tensors["half"])
     assert values_digest(tensors) != values_digest({"half": -tensors["half"]})
 
 

@@ -35,10 +35,10 @@ def sads(monkeypatch, capsys):
 
 def test_a_geometry_is_finished_stopped_or_running(tmp_path):
     package.estimate_geometry(NETWORK, shape="1x8x8", networks=120, out=tmp_path)
-    found = dict(look(tmp_path).rows)
-    assert found["state"] == "finished"
-    assert found["networks"] == "120"
-    assert "directions known to within ± " in found["known"]
+    rows = dict(look(tmp_path).rows)
+    assert rows["state"] == "finished"
+    assert rows["networks"] == "120"
+    assert "directions known to within ± " in rows["known"]
     known = load_geometry(tmp_path)
     replace(known, state=replace(known.state, finished=False)).save(tmp_path)
     assert not look(tmp_path).finished
@@ -52,9 +52,9 @@ def test_a_geometry_is_finished_stopped_or_running(tmp_path):
 def test_a_sweep_says_what_is_done_and_left(tmp_path):
     spec = write_spec(tmp_path, indices=(0, 5), seeds=(0, 1))
     package.run_sweep(spec, tmp_path / "out", engine=InProcess())
-    found = look(tmp_path / "out")
-    assert found.finished
-    assert dict(found.rows)["done"] == "4 of 4"
+    state = look(tmp_path / "out")
+    assert state.finished
+    assert dict(state.rows)["done"] == "4 of 4"
     with sqlite3.connect(tmp_path / "out" / "sweep.sqlite") as connection:
         worst = "(SELECT min(id) FROM trials)"
         connection.execute(f"UPDATE trials SET status = 'pending' WHERE id = {worst}")
@@ -64,11 +64,11 @@ def test_a_sweep_says_what_is_done_and_left(tmp_path):
         )
         seal_rows(connection)
     connection.close()
-    found = look(tmp_path / "out")
-    assert not found.finished
-    rows = dict(found.rows)
+    state = look(tmp_path / "out")
+    assert not state.finished
+    rows = dict(state.rows)
     assert rows["done"] == "2 of 4"
-    assert (found.numbers["done"], found.numbers["of"], found.numbers["failed"]) == (2, 4, 1)
+    assert (state.numbers["done"], state.numbers["of"], state.numbers["failed"]) == (2, 4, 1)
     assert rows["failed"].endswith("it broke")
 
 
@@ -111,20 +111,24 @@ def stopped_training(out, moment=4):
 def test_a_training_is_stopped_running_or_finished(tmp_path, monkeypatch):
     monkeypatch.setattr("sads.diffusion.training.CHECKPOINT_SECONDS", 0.0)
     stopped_training(tmp_path)
-    found = look(tmp_path)
-    rows = dict(found.rows)
+    state = look(tmp_path)
+    rows = dict(state.rows)
     assert rows["state"].startswith("stopped")
     assert rows["steps"] == "3 of 6"  # the fourth was not stored any more
     assert "time left" in rows
-    assert (found.finished, found.running) == (False, False)
-    assert (found.numbers["step"], found.numbers["of"]) == (3, 6)
-    assert found.numbers["loss"] > 0
-    assert found.numbers["seconds_left"] == pytest.approx(3 / found.numbers["steps_a_second"])
+    assert (state.finished, state.running) == (False, False)
+    assert (state.numbers["step"], state.numbers["of"]) == (3, 6)
+    assert state.numbers["loss"] > 0
+    assert state.numbers["seconds_left"] == pytest.approx(3 / state.numbers["steps_a_second"])
     with writing(tmp_path):
         assert dict(look(tmp_path).rows)["state"] == "running"
     package.train("mlp,width=8", "digits", out=tmp_path, **TRAINING)
-    found = look(tmp_path)
-    assert (found.finished, found.numbers["step"], found.numbers["seconds_left"]) == (True, 6, None)
+    state = look(tmp_path)
+    assert (state.finished, state.numbers["step"], state.numbers["seconds_left"]) == (
+        True,
+        6,
+        None,
+    )
 
 
 def test_a_training_that_stored_nothing_yet_runs(tmp_path):
@@ -144,13 +148,13 @@ def test_a_folder_shows_all_runs_in_it(sads, tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     code, said, _ = sads("watch", str(tmp_path), "--json")
     assert code == 0
-    found = json.loads(said)
-    titles = [run["title"] for run in found["runs"]]
+    printed = json.loads(said)
+    titles = [run["title"] for run in printed["runs"]]
     assert [title.split(" ")[0] for title in titles[1:]] == ["training", "geometry", "sweep"]
     assert titles[0].endswith("broken")
-    assert found["rows"][0][1].startswith("unreadable")
-    assert not found["finished"]
-    assert [run["finished"] for run in found["runs"][1:]] == [False, True, True]
+    assert printed["rows"][0][1].startswith("unreadable")
+    assert not printed["finished"]
+    assert [run["finished"] for run in printed["runs"][1:]] == [False, True, True]
     code, said, _ = sads("watch", str(tmp_path))
     assert code == 0
     assert "3 of 6" in said
@@ -164,9 +168,9 @@ def test_a_monitor_says_what_lags(sads, tmp_path):
             prediction[:, 0] -= prediction[:, 0].mean(dim=(1, 2), keepdim=True)
             monitor.update(prediction, target, torch.randint(1000, (32,)))
         monitor.flush()
-        found = look(tmp_path / "monitor")
-        assert (found.finished, found.running) == (False, True)
-        assert (found.numbers["updates"], found.numbers["lagging"]) == (20, 1)
+        state = look(tmp_path / "monitor")
+        assert (state.finished, state.running) == (False, True)
+        assert (state.numbers["updates"], state.numbers["lagging"]) == (20, 1)
     code, said, _ = sads("watch", str(tmp_path / "monitor"), "--json")
     assert code == 0
     known = json.loads(said)

@@ -1,4 +1,4 @@
-"""sads: which data directions will a score network model well? The answer before training.
+"""sads: what a score network will learn first, and where error will be left, before training.
 
 >>> import sads
 >>> geometry = sads.estimate_geometry("dit-2")

@@ -1,4 +1,4 @@
-"""Where to compute, and with whose memory."""
+"""The device to compute on, and how much memory is left."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ from .errors import InputError, SadsError
 
 
 def usable_device(name: str) -> torch.device:
-    """The device of a name, if it is the CPU or a CUDA device that is there."""
+    """The device of this name, if it is the CPU or a CUDA device of this machine."""
     try:
         device = torch.device(name)
         if device.type not in ("cpu", "cuda"):
@@ -24,6 +24,19 @@ def usable_device(name: str) -> torch.device:
         why = str(error).splitlines()[0]
         raise InputError(f"the device {name!r} cannot be used here: {why}") from error
     return device
+
+
+def placed(
+    values: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    """The values on a device, in a precision; the host does not wait for copies to a GPU.
+
+    Only copies from pinned memory go on by themselves. PyTorch keeps such memory until they are
+    done, whoever frees it before.
+    """
+    if device.type == "cuda" and values.device.type == "cpu":
+        return values.pin_memory().to(device, dtype, non_blocking=True)
+    return values.to(device, dtype)
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
@@ -52,7 +65,7 @@ def require_memory(needed: float, what: str, remedy: str) -> None:
     if needed > there:
         raise InputError(
             f"{what} needs {needed / 2**30:,.1f} GiB of memory, {there / 2**30:,.1f} GiB are "
-            f"there: {remedy}"
+            f"available: {remedy}"
         )
 
 

@@ -15,11 +15,12 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
 
-from .choices import Severity
+from .foundation.choices import Severity
 
 if TYPE_CHECKING:
     from .comparison import Comparison
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .geometry import Geometry
     from .learning import Risk
     from .networks import ScoreFamily
-    from .specs.sources import Data, Network, Shape
+    from .specs.coercion import Data, Network, Shape
 
 UPDATE = "--sads-update"
 NETWORKS = 256  # of a golden geometry
@@ -62,7 +63,7 @@ def assert_healthy(
     from .doctor import NETWORKS as USUAL
     from .doctor import diagnose
     from .doctor.finding import at_least
-    from .specs.sources import as_family
+    from .specs.coercion import as_family
 
     family = as_family(source, shape=shape)
     diagnosis = diagnose(family, networks=USUAL if networks is None else networks, seed=seed)
@@ -103,12 +104,13 @@ def assert_same_geometry(
     __tracebackhide__ = True
     from .comparison import compare
     from .geometry import load_geometry
+    from .geometry.artefact import FILE
     from .presentation.comparison import comparison_sentences
-    from .specs.sources import as_family
+    from .specs.coercion import as_family
 
     family = as_family(source, shape=shape)
     place = Path(golden)
-    if not (place / "geometry.safetensors").is_file():
+    if not (place / FILE).is_file():
         if not update:
             pytest.fail(f"there is no geometry in {golden}: make it with {UPDATE}", pytrace=False)
         _write(family, place, networks)
@@ -126,7 +128,7 @@ def assert_same_geometry(
 def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
     """A geometry made like another."""
     from .geometry import estimate_geometry
-    from .specs.sources import as_probe
+    from .specs.coercion import as_probe
 
     plan = before.plan
     return estimate_geometry(
@@ -142,11 +144,14 @@ def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
 
 
 def _write(family: "ScoreFamily", place: Path, networks: int) -> None:
+    """Make a golden geometry; what else lies in its directory is left alone."""
     from .geometry import estimate_geometry
+    from .geometry.artefact import FILE
 
-    if place.exists():
-        shutil.rmtree(place)
-    estimate_geometry(family, networks=networks, out=place, zero_output="last")
+    with TemporaryDirectory() as fresh:
+        estimate_geometry(family, networks=networks, out=Path(fresh), zero_output="last")
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(Path(fresh) / FILE, place / FILE)
 
 
 def assert_learns(
@@ -182,7 +187,7 @@ def assert_learns(
     """
     __tracebackhide__ = True
     from . import api
-    from .specs.sources import as_family
+    from .specs.coercion import as_family
 
     family = as_family(source, shape=shape)
     trained = api.train(
@@ -212,7 +217,7 @@ def _untrained_risk(
     family: "ScoreFamily", data: "Data", directions: str | None, seed: int
 ) -> "Risk":
     from .learning import measure_risk, reference_for
-    from .specs.sources import as_dataset, as_directions
+    from .specs.coercion import as_dataset, as_directions
 
     return measure_risk(
         family.member(seed).eval(),

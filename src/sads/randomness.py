@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
-from .draws import DRAWS
 from .errors import InputError
+from .foundation.versions import DRAWS
 
 if TYPE_CHECKING:
     import torch

@@ -23,38 +23,38 @@ def samples(shape, count=300, seed=0):
 def test_alpha_extremes_and_profile_match_the_whole_matrices(kind, shape, rows):
     geometry = geometry_with(random_psd(rows, 1), shape, kind)
     x = samples(shape)
-    found = align(geometry, x)
+    alignment = align(geometry, x)
     flat, whole = x.reshape(len(x), -1), geometry.matrix()
     moment = flat.T @ flat / len(x)
-    assert found.alpha == pytest.approx(np.trace(whole @ moment), rel=1e-9)
+    assert alignment.alpha == pytest.approx(np.trace(whole @ moment), rel=1e-9)
     forms = np.einsum("ni,ij,nj->n", flat, whole, flat)
-    assert found.alpha_error == pytest.approx(forms.std(ddof=1) / np.sqrt(len(x)), rel=1e-6)
+    assert alignment.alpha_error == pytest.approx(forms.std(ddof=1) / np.sqrt(len(x)), rel=1e-6)
     values, sigmas = np.linalg.eigvalsh(whole), np.linalg.eigvalsh(moment)
-    assert found.alpha_max == pytest.approx(values @ sigmas, rel=1e-9)
-    assert found.alpha_min == pytest.approx(values @ sigmas[::-1], rel=1e-9)
-    assert found.position == pytest.approx(
-        (found.alpha - found.alpha_min) / (found.alpha_max - found.alpha_min)
+    assert alignment.alpha_max == pytest.approx(values @ sigmas, rel=1e-9)
+    assert alignment.alpha_min == pytest.approx(values @ sigmas[::-1], rel=1e-9)
+    assert alignment.position == pytest.approx(
+        (alignment.alpha - alignment.alpha_min) / (alignment.alpha_max - alignment.alpha_min)
     )
-    assert 0 <= found.position <= 1
+    assert 0 <= alignment.position <= 1
     vectors = geometry.spectrum().eigenvectors
-    for part in found.profile:
+    for part in alignment.profile:
         own = vectors[:, part.band.first : part.band.last + 1]
         energy = np.trace(own.T @ moment @ own) / np.trace(moment)
         assert part.share == pytest.approx(energy, rel=1e-8)
-    assert sum(part.share for part in found.profile) == pytest.approx(1.0)
-    weighted = sum(part.share * part.eigenvalue for part in found.profile)
-    assert weighted * np.trace(moment) == pytest.approx(found.alpha, rel=1e-8)
+    assert sum(part.share for part in alignment.profile) == pytest.approx(1.0)
+    weighted = sum(part.share * part.eigenvalue for part in alignment.profile)
+    assert weighted * np.trace(moment) == pytest.approx(alignment.alpha, rel=1e-8)
 
 
 @pytest.mark.parametrize(("kind", "shape", "rows"), CASES)
 def test_relative_alignment_has_no_scale(kind, shape, rows):
     x = samples(shape)
     factor = random_psd(rows, 2)
-    found = align(geometry_with(factor, shape, kind), x)
+    alignment = align(geometry_with(factor, shape, kind), x)
     scaled = align(geometry_with(5 * factor, shape, kind), 3 * x)
-    assert scaled.relative == pytest.approx(found.relative, rel=1e-9)
-    assert scaled.relative_error == pytest.approx(found.relative_error, rel=1e-6)
-    assert scaled.alpha == pytest.approx(45 * found.alpha, rel=1e-9)
+    assert scaled.relative == pytest.approx(alignment.relative, rel=1e-9)
+    assert scaled.relative_error == pytest.approx(alignment.relative_error, rel=1e-6)
+    assert scaled.alpha == pytest.approx(45 * alignment.alpha, rel=1e-9)
 
 
 def test_isotropic_geometry_has_no_position():
@@ -64,12 +64,12 @@ def test_isotropic_geometry_has_no_position():
         geometry_with(np.eye(16), shape),
         sads.estimate_geometry("mlp,width=16,depth=1", shape=shape, networks=48),
     ):
-        found = align(geometry, samples(shape))
-        assert found.position is None
-        assert found.relative == pytest.approx(1.0, rel=1e-9)
-        assert found.alpha_min == pytest.approx(found.alpha_max, rel=1e-9)
-        assert summary(found)["position"] is None
-        assert "isotropic" in " ".join(sentences(found))
+        alignment = align(geometry, samples(shape))
+        assert alignment.position is None
+        assert alignment.relative == pytest.approx(1.0, rel=1e-9)
+        assert alignment.alpha_min == pytest.approx(alignment.alpha_max, rel=1e-9)
+        assert summary(alignment)["position"] is None
+        assert "isotropic" in " ".join(sentences(alignment))
 
 
 def test_errors_cover_the_truth():
@@ -89,10 +89,10 @@ def test_errors_cover_the_truth():
         noise = rng.normal(size=(FOLDS, 4, 60)) / np.sqrt(60)
         folds = np.einsum("ij,kjn,kln,ml->kim", half, noise, noise, half)
         x = rng.normal(size=(400, 4)) @ root.T
-        found = align(sampled_with(folds, (4,)), x)
+        alignment = align(sampled_with(folds, (4,)), x)
         missed += [
-            abs(found.alpha - target) > 1.96 * found.alpha_error,
-            abs(found.relative - ratio) > 1.96 * found.relative_error,
+            abs(alignment.alpha - target) > 1.96 * alignment.alpha_error,
+            abs(alignment.relative - ratio) > 1.96 * alignment.relative_error,
         ]
     assert (missed >= 6).all()
     assert (missed <= 22).all()
@@ -108,9 +108,9 @@ def test_extremes_of_a_noisy_spectrum_are_too_wide_and_debiased_ones_hardly():
     plain, corrected = [], []
     for _ in range(40):
         noise = rng.normal(size=(FOLDS, 8, 40)) / np.sqrt(40) * np.sqrt(values)[:, None]
-        found = align(sampled_with(noise @ noise.transpose(0, 2, 1), (8,)), x)
-        plain.append([found.alpha_min, found.alpha_max])
-        corrected.append(found.debiased)
+        alignment = align(sampled_with(noise @ noise.transpose(0, 2, 1), (8,)), x)
+        plain.append([alignment.alpha_min, alignment.alpha_max])
+        corrected.append(alignment.debiased)
     bias, rest = np.mean(plain, axis=0) - truth, np.mean(corrected, axis=0) - truth
     assert bias[0] < 0 < bias[1]
     assert (np.abs(rest) < 0.4 * np.abs(bias)).all(), (bias, rest)

@@ -13,10 +13,10 @@ from sads.errors import InputError
 def test_second_moment_is_the_mean_outer_product(count):
     x = np.random.default_rng(count).normal(1.0, 2.0, (count + 1, 2, 3, 4)).astype(np.float32)
     flat = x.reshape(len(x), -1).astype(float)
-    found = second_moment(x, (2, 3, 4))
-    np.testing.assert_allclose(found.matrix, flat.T @ flat / len(x), rtol=1e-12)
-    assert np.array_equal(found.matrix, found.matrix.T)
-    assert found.count == count + 1
+    moment = second_moment(x, (2, 3, 4))
+    np.testing.assert_allclose(moment.matrix, flat.T @ flat / len(x), rtol=1e-12)
+    assert np.array_equal(moment.matrix, moment.matrix.T)
+    assert moment.count == count + 1
 
 
 def test_moment_larger_than_a_block_is_symmetric():
@@ -55,8 +55,8 @@ def test_reduced_moment_gives_the_trace_with_any_factor(kind, shape):
 def test_leading_eigenpairs():
     moment = second_moment(np.random.default_rng(2).normal(size=(40, 9)).astype(np.float32), (9,))
     values, vectors = np.linalg.eigh(moment.matrix)
-    found, columns = moment.leading(3)
-    np.testing.assert_allclose(found, values[::-1][:3])
+    leading, columns = moment.leading(3)
+    np.testing.assert_allclose(leading, values[::-1][:3])
     np.testing.assert_allclose(np.abs(columns.T @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-10)
     np.testing.assert_allclose(moment.eigenvalues(), values[::-1])
     np.testing.assert_allclose(moment.eigenvalues(destroy=True), values[::-1])

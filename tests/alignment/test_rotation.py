@@ -36,32 +36,32 @@ def alpha_of(geometry, x, matrix) -> float:
 def test_no_permutation_of_the_eigenbases_beats_the_extremes(size, seed):
     """All D! ways to send data directions to directions of the network, D up to 9."""
     geometry, x = geometry_with(random_psd(size, seed), (size,)), data_for(size, seed)
-    found = align(geometry, x)
+    alignment = align(geometry, x)
     values = np.linalg.eigvalsh(geometry.factor)
     sigmas = np.linalg.eigvalsh(x.T @ x / len(x))
     orders = np.array(list(itertools.permutations(range(size))), dtype=np.int8)
     alphas = sigmas[orders] @ values
-    slack = 1e-9 * found.alpha_max
-    assert alphas.min() == pytest.approx(found.alpha_min, abs=slack)
-    assert alphas.max() == pytest.approx(found.alpha_max, abs=slack)
+    slack = 1e-9 * alignment.alpha_max
+    assert alphas.min() == pytest.approx(alignment.alpha_min, abs=slack)
+    assert alphas.max() == pytest.approx(alignment.alpha_max, abs=slack)
 
 
 @given(size=st.integers(2, 9), seed=SEEDS)
 def test_no_random_rotation_beats_the_extremes(size, seed):
     geometry, x = geometry_with(random_psd(size, seed), (size,)), data_for(size, seed)
-    found = align(geometry, x)
-    slack = 1e-9 * found.alpha_max
+    alignment = align(geometry, x)
+    slack = 1e-9 * alignment.alpha_max
     rng = np.random.default_rng(seed)
     for _ in range(50):
         alpha = alpha_of(geometry, x, random_orthogonal(size, size, rng))
-        assert found.alpha_min - slack <= alpha <= found.alpha_max + slack
+        assert alignment.alpha_min - slack <= alpha <= alignment.alpha_max + slack
 
 
 @given(size=st.integers(2, 9), seed=SEEDS, sign=st.sampled_from([-1.0, 1.0]))
 def test_gradient_search_ends_at_the_extremes_and_not_beyond(size, seed, sign):
     """Riemannian gradient flow of sign * alpha over the orthogonal group, by Cayley steps."""
     geometry, x = geometry_with(random_psd(size, seed), (size,)), data_for(size, seed)
-    found = align(geometry, x)
+    alignment = align(geometry, x)
     whole, moment = geometry.matrix(), x.T @ x / len(x)
     turn = random_orthogonal(size, size, np.random.default_rng(seed))
     step = 0.5 / (np.linalg.norm(whole, 2) * np.linalg.norm(moment, 2))
@@ -71,9 +71,9 @@ def test_gradient_search_ends_at_the_extremes_and_not_beyond(size, seed, sign):
         skew = sign * step * (gradient - gradient.T)
         turn = np.linalg.solve(np.eye(size) - skew / 2, (np.eye(size) + skew / 2) @ turn)
     alpha = alpha_of(geometry, x, turn)
-    slack = 1e-9 * found.alpha_max
+    slack = 1e-9 * alignment.alpha_max
     assert sign * (alpha - start) >= -slack
-    assert found.alpha_min - slack <= alpha <= found.alpha_max + slack
+    assert alignment.alpha_min - slack <= alpha <= alignment.alpha_max + slack
 
 
 @given(size=st.integers(2, 12), seed=SEEDS, data=st.data())
@@ -97,12 +97,12 @@ def test_rotations_are_orthogonal_and_invert(size, seed, data):
 def test_full_rotations_reach_the_extremes(kind, shape, rows):
     geometry = geometry_with(random_psd(rows, 0), shape, kind)
     x = data_for(int(np.prod(shape)), 0, count=200).reshape(-1, *shape)
-    found = align(geometry, x)
+    alignment = align(geometry, x)
     assert make_rotation("min", geometry=geometry, data=x).alpha == pytest.approx(
-        found.alpha_min, rel=1e-8
+        alignment.alpha_min, rel=1e-8
     )
     assert make_rotation("max", geometry=geometry, data=x).alpha == pytest.approx(
-        found.alpha_max, rel=1e-8
+        alignment.alpha_max, rel=1e-8
     )
 
 
@@ -220,10 +220,10 @@ def test_saved_rotation_returns_bit_for_bit(tmp_path):
         "min", geometry=geometry_with(random_psd(6, 0), (6,)), data=data_for(6, 0), rank=2
     )
     turn.save(tmp_path / "turn")
-    found = sads.load_rotation(tmp_path / "turn")
-    assert torch.equal(found.matrix, turn.matrix)
-    assert found.origin == turn.origin
-    assert found.digest == turn.digest
+    rotation = sads.load_rotation(tmp_path / "turn")
+    assert torch.equal(rotation.matrix, turn.matrix)
+    assert rotation.origin == turn.origin
+    assert rotation.digest == turn.digest
 
 
 def test_damaged_rotations_are_refused(tmp_path):

@@ -51,10 +51,33 @@ def test_public_functions_name_all_that_they_take(name):
     assert signature.return_annotation is not signature.empty
 
 
-@pytest.mark.parametrize("name", ["diagnose", "estimate_geometry", "network", "rank", "train"])
+def takes_networks(name: str) -> bool:
+    """Whether a public function's first argument is a network, or several."""
+    value = getattr(sads, name)
+    if not inspect.isroutine(value):
+        return False
+    first = next(iter(inspect.signature(value).parameters.values()))
+    return "ScoreFamily" in str(first.annotation)
+
+
+@pytest.mark.parametrize("name", [name for name in sads.__all__ if takes_networks(name)])
 def test_prediction_and_schedule_go_with_every_network(name):
     assert {"shape", "prediction", "schedule"} <= {
         *inspect.signature(getattr(sads, name)).parameters
+    }
+
+
+def test_these_take_networks():
+    assert {name for name in sads.__all__ if takes_networks(name)} == {
+        "diagnose",
+        "estimate_geometry",
+        "forecast",
+        "network",
+        "rank",
+        "risk",
+        "running_estimates",
+        "summary",
+        "train",
     }
 
 
@@ -114,10 +137,10 @@ def test_estimate_by_name_by_family_and_by_factory():
     np.testing.assert_array_equal(
         by_name.factor, sads.estimate_geometry(family, networks=60).factor
     )
-    found = sads.estimate_geometry(
+    geometry = sads.estimate_geometry(
         lambda: Conv(), shape=(1, 4, 4), networks=60, probe=sads.Gaussian(1.0)
     )
-    assert found.structure.kind == "channels"
+    assert geometry.structure.kind == "channels"
     with pytest.raises(sads.InputError, match="pass shape"):
         sads.estimate_geometry(Conv)
 

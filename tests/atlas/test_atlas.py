@@ -3,13 +3,15 @@
 import json
 from importlib import import_module
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from sads.atlas import load_atlas, load_rows, survey
-from sads.atlas.cells import counted, findings, lines
+from sads.atlas.cells import counted, last_words, lines, total_cost
+from sads.atlas.paces import learning_order
 from sads.atlas.page import write_index
 from sads.atlas.rows import read_row, row_path
 from sads.atlas.survey import band_picture
@@ -77,13 +79,13 @@ def test_pictures_do_not_depend_on_the_basis_of_a_band(atlas):
         assert picture.size == (4, 4)
 
 
-def test_what_is_known_is_not_looked_at_again(atlas, monkeypatch):
+def test_what_is_known_is_not_looked_at_again(atlas, monkeypatch, tmp_path):
     entries, out = atlas
     monkeypatch.setattr(import_module("sads.atlas.survey"), "summarise", None)
     assert survey(entries[0], out) == read_row(row_path(out, "small-cnn"))
     other = entries[0].model_copy(update={"networks": 36})
-    with pytest.raises(TypeError):
-        survey(other, out)
+    copytree(out / "rows", tmp_path / "rows")
+    assert "TypeError" in survey(other, tmp_path).failed
 
 
 def test_a_damaged_row_is_refused(atlas, tmp_path):
@@ -123,11 +125,69 @@ def test_small_pictures(tmp_path):
         assert (picture.size, picture.getpixel((1, 3))) == ((2, 8), (255, 255, 255))
 
 
-def test_words():
+def test_words(atlas):
+    entries, out = atlas
     assert counted(225) == "225"
-    assert findings([]) == "none"
-    some = [{"severity": "warning", "code": "time-blind"}, {"severity": "note", "code": "x"}]
-    assert findings(some) == "warning: time-blind; 1 note"
+    row = read_row(row_path(out, "small-cnn"))
+    noticed = [{"severity": "warning", "code": "time-blind"}, {"severity": "note", "code": "x"}]
+    found = row.model_copy(update={"summary": row.summary | {"findings": noticed}})
+    [line] = lines(entries, [found])
+    assert (line.loud, line.cells["findings"], line.soft["findings"]) == (
+        ("warning: time-blind",),
+        "",
+        "note: x",
+    )
+    [healthy] = lines(entries, [found.model_copy(update={"summary": row.summary})])
+    assert healthy.cells["findings"] == "healthy"
+    unseen = row.summary | {"findings": [], "untold": {"doctor": "it is out"}}
+    [away] = lines(entries, [row.model_copy(update={"summary": unseen})])
+    assert away.cells["findings"] == "not told: it is out"
+    assert (row.examined, away.row.examined) == (True, False)
+
+
+def test_the_cost_of_all_is_told(atlas):
+    row = read_row(row_path(atlas[1], "small-cnn"))
+    rows = [
+        row.model_copy(update={"seconds": wall, "processor_seconds": processor})
+        for wall, processor in ((300.0, 90.0), (700.0, 50.0), (30.0, None))
+    ]
+    assert total_cost(rows) == (
+        "In all it took 2.3 min of processor time (17 min by the clock) for 2 architectures and "
+        "30 s by the clock for 1 architecture."
+    )
+    assert total_cost([]) == ""
+
+
+def forecast_of(drifts, error, **more):
+    """A forecast as rows keep it."""
+    told = {"p_value": 0.5, "has_order": False, "networks": 8, "validity": {}}
+    directions = [
+        {"direction": label, "drift": value, "drift_error": error}
+        for label, value in drifts.items()
+    ]
+    return told | {"directions": directions, "recipe": {"batch_size": 4}} | more
+
+
+def test_the_measured_order_is_told_without_a_significant_one(atlas):
+    """Means of channels are one group: (5 + 3) / 2 with an error of sqrt(2) / 2, over 2."""
+    drifts = {"mean of channel 0": 5.0, "mean of channel 1": 3.0, "low": 1.0, "high": 2.0}
+    order = learning_order(forecast_of(drifts, 0.5))
+    told = [(pace.label, pace.value, round(pace.error, 4)) for pace in order.paces]
+    assert told == [
+        ("low", 0.5, 0.25),
+        ("high", 1.0, 0.25),
+        ("means of the channels", 2.0, 0.1768),
+    ]
+    row = read_row(row_path(atlas[1], "small-cnn"))
+
+    def words(forecast, untold=()):
+        summary = row.summary | {"forecast": forecast, "untold": dict(untold)}
+        return last_words(row.model_copy(update={"summary": summary}))
+
+    assert words(forecast_of(drifts, 0.5)) == "no order beyond the errors"
+    assert words(forecast_of(drifts, 0.5, has_order=True)) == "low"
+    assert "learns nothing" in words(forecast_of(drifts, 50.0))
+    assert words(None, [("forecast", "white noise")]) == "not told: white noise"
 
 
 def test_the_well_known_ones_are_described():

@@ -22,13 +22,13 @@ def test_align_in_words_and_json(sads, stored, tmp_path):
     assert (code, err) == (0, "")
     assert "alpha" in out
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    found = json.loads(sads("align", stored, "--data", "digits", "--json")[1])
-    assert found["alpha_min"] < found["alpha"] < found["alpha_max"]
-    assert 0 < found["position"] < 1
-    assert found["alpha_error"] > 0
-    assert sum(part["share"] for part in found["profile"]) == pytest.approx(1)
-    assert found["profile"][0]["first"] == 0
-    assert found["profile"][-1]["last"] == 63
+    printed = json.loads(sads("align", stored, "--data", "digits", "--json")[1])
+    assert printed["alpha_min"] < printed["alpha"] < printed["alpha_max"]
+    assert 0 < printed["position"] < 1
+    assert printed["alpha_error"] > 0
+    assert sum(part["share"] for part in printed["profile"]) == pytest.approx(1)
+    assert printed["profile"][0]["first"] == 0
+    assert printed["profile"][-1]["last"] == 63
 
 
 def test_isotropic_position_is_null(sads, tmp_path):
@@ -66,9 +66,9 @@ def test_rotate_then_train_then_sample(sads, stored, tmp_path):
         "--json",
     )
     assert code == 0
-    found = json.loads(out)
-    assert found["error"] <= 1e-6
-    assert found["alpha"] < found["alpha_before"]
+    printed = json.loads(out)
+    assert printed["error"] <= 1e-6
+    assert printed["alpha"] < printed["alpha_before"]
     options = ["--shape", "1x8x8", "--data", "digits", "--iterations", "2", "--batch-size", "10"]
     code, _, err = sads("train", NETWORK, *options, "--rotation", turn, "--out", run)
     assert (code, err) == (0, "")

@@ -82,8 +82,8 @@ def test_the_first_line_of_every_result_says_what_is_assumed(sads, nets):
         assert out.startswith(TAKEN), command
     assert TAKEN in (nets / "report.html").read_text()
     for command in (commands[1], commands[2]):
-        found = json.loads(sads(*command, "--json")[1])
-        assert found["assumptions"]["time"] == "labels"
+        printed = json.loads(sads(*command, "--json")[1])
+        assert printed["assumptions"]["time"] == "labels"
 
 
 def test_networks_that_are_called_differently_are_told_apart_in_a_ranking(sads, nets):
@@ -93,8 +93,8 @@ def test_networks_that_are_called_differently_are_told_apart_in_a_ranking(sads, 
     assert code == 0
     first = out.splitlines()[:2]
     assert sorted(line.partition(" is taken as: ")[0] for line in first) == sorted(networks)
-    found = json.loads(sads("rank", *arguments, "--json")[1])["assumptions"]
-    assert {name: found[name]["time"] for name in networks} == dict(
+    assumptions = json.loads(sads("rank", *arguments, "--json")[1])["assumptions"]
+    assert {name: assumptions[name]["time"] for name in networks} == dict(
         zip(networks, ["labels", "t"], strict=True)
     )
 
@@ -116,10 +116,14 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
     for said in ("integrated exactly", "Features in float32", "64 x 64 entries", "GiB", "Nothing"):
         assert said in out
     assert not (nets / "run").exists()
-    found = json.loads(sads(*arguments, "--json")[1])
-    assert Assumptions(**found["assumptions"]).time == "t"
-    assert (found["rows"], found["readout"], found["precision"]) == (64, "convolution", "float32")
-    assert 0 < found["memory_bytes"] < found["memory_available"]
+    printed = json.loads(sads(*arguments, "--json")[1])
+    assert Assumptions(**printed["assumptions"]).time == "t"
+    assert (printed["rows"], printed["readout"], printed["precision"]) == (
+        64,
+        "convolution",
+        "float32",
+    )
+    assert 0 < printed["memory_bytes"] < printed["memory_available"]
     code, out, _ = sads(*arguments, "--estimator", "naive")
     assert "plain outputs are sampled: the estimator is naive" in out
     assert "no network will be drawn" in sads("geometry", "dit-2", "--dry-run")[1]
@@ -137,9 +141,9 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
             ["iddpm-cifar10", "--shape", "3x256x256", "--networks", "12", "--subspace", "full"],
             "1,200.0 GiB",
         ),
-        (["nets.py:make", "--shape", "1x40000x40000"], "GiB are there"),
-        (["mlp", "--shape", "1x40000x40000"], "GiB are there"),
-        (["dit-2", "--shape", "1x40000x40000"], "GiB are there"),
+        (["nets.py:make", "--shape", "1x40000x40000"], "GiB are available"),
+        (["mlp", "--shape", "1x40000x40000"], "GiB are available"),
+        (["dit-2", "--shape", "1x40000x40000"], "GiB are available"),
         (["iddpm-16", "--shape", "3x100000x100000"], "choose a smaller shape"),
         (
             [

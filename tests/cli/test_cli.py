@@ -16,29 +16,29 @@ TINY = ["iddpm-16,channels=8,groups=8,mults=1x1", "--shape", "1x8x8"]
 def test_json_has_what_it_promises(sads):
     code, out, _ = sads("geometry", *TINY, "--networks", "600", "--json")
     assert code == 0
-    found = json.loads(out)
-    assert len(found["eigenvalues"]) == len(found["eigenvalue_errors"]) == 64
-    assert found["eigenvalues"] == sorted(found["eigenvalues"], reverse=True)
-    assert found["networks"] == 600
-    assert found["structure"] == "channels"
-    assert found["precision"] == "float32"
-    assert 0 < found["whitened_error"] < 0.2
-    assert found["seconds"] > 0
-    assert found["bands"][0]["first"] == 0
-    assert found["bands"][-1]["last"] == 63
-    for band in found["bands"]:
+    printed = json.loads(out)
+    assert len(printed["eigenvalues"]) == len(printed["eigenvalue_errors"]) == 64
+    assert printed["eigenvalues"] == sorted(printed["eigenvalues"], reverse=True)
+    assert printed["networks"] == 600
+    assert printed["structure"] == "channels"
+    assert printed["precision"] == "float32"
+    assert 0 < printed["whitened_error"] < 0.2
+    assert printed["seconds"] > 0
+    assert printed["bands"][0]["first"] == 0
+    assert printed["bands"][-1]["last"] == 63
+    for band in printed["bands"]:
         assert {"first", "last", "overlap", "certified"} <= band.keys()
         assert not band["certified"] or band["overlap"] >= 0.95
-    levels = found["resolution"]
+    levels = printed["resolution"]
     assert [level["index"] for level in levels] == list(range(64))  # no channels, no pairs
     for level in levels:
         assert level["index_low"] <= level["index"] <= level["index_high"]
-        value = found["eigenvalues"][level["index"]]
+        value = printed["eigenvalues"][level["index"]]
         assert level["eigenvalue_low"] <= value <= level["eigenvalue_high"]
     windows = sorted(level["window"] for level in levels)
-    assert found["resolution_worst"] == windows[-1]
-    assert found["resolution_median"] == windows[32]
-    assert 0 < found["resolution_worst"] < 63
+    assert printed["resolution_worst"] == windows[-1]
+    assert printed["resolution_median"] == windows[32]
+    assert 0 < printed["resolution_worst"] < 63
 
 
 def test_words_and_pictures(sads, tmp_path):
@@ -54,9 +54,9 @@ def test_words_and_pictures(sads, tmp_path):
     assert pixels.shape[1] > 1000
     assert pixels.std() > 20
     code, out, _ = sads("directions", str(tmp_path / "run"), "--json")
-    found = json.loads(out)
-    assert found["networks"] == 600
-    assert {"resolution", "resolution_median", "resolution_worst", "bands"} <= found.keys()
+    printed = json.loads(out)
+    assert printed["networks"] == 600
+    assert {"resolution", "resolution_median", "resolution_worst", "bands"} <= printed.keys()
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_a_network_that_prints_and_seeds_disturbs_nothing(sads, tmp_path):
         "geometry", *where, "--networks", "240", "--probe", "gaussian:1", "--json"
     )
     assert code == 0
-    found = json.loads(out)  # nothing else on standard output
+    printed = json.loads(out)  # nothing else on standard output
     assert "making" in err
     # Were every network the same, G would have rank one.
-    assert found["eigenvalues"][-1] > 0.01 * found["eigenvalues"][0]
-    assert found["readout"] == "convolution"
+    assert printed["eigenvalues"][-1] > 0.01 * printed["eigenvalues"][0]
+    assert printed["readout"] == "convolution"
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def stored(tmp_path_factory):
     ],
 )
 def test_the_exit_code_is_the_verdict(sads, stored, first, second, code):
-    found, out, err = sads("compare", str(stored / first), str(stored / second))
-    assert (found, err) == (code, "")
+    exit_code, out, err = sads("compare", str(stored / first), str(stored / second))
+    assert (exit_code, err) == (code, "")
     taken, verdict = out.splitlines()[:2]
     assert taken.startswith("Taken as")
     assert verdict.startswith("They differ" if code else "No difference")
@@ -56,18 +56,18 @@ def test_the_exit_code_is_the_verdict(sads, stored, first, second, code):
 def test_json_has_what_it_promises(sads, stored):
     arguments = ["compare", str(stored / "one"), str(stored / "groups"), "--json"]
     code, out, _ = sads(*arguments)
-    found = json.loads(out)
+    printed = json.loads(out)
     assert code == 1
-    assert found["different"] is True
-    assert found["p_value"] <= found["level"] == 0.01
-    assert found["distance"] > 10 * found["distance_error"] > 0
-    assert found["shape_p_value"] <= 0.01
-    assert found["scale"] < 1  # fewer groups: smaller outputs
-    assert found["bands"][0]["first"] == 0
-    assert found["bands"][-1]["last"] == 63
-    assert any(band["different"] for band in found["bands"])
-    assert len(found["whitened_errors"]) == 2
-    assert any("groups=4" in note for note in found["notes"])
+    assert printed["different"] is True
+    assert printed["p_value"] <= printed["level"] == 0.01
+    assert printed["distance"] > 10 * printed["distance_error"] > 0
+    assert printed["shape_p_value"] <= 0.01
+    assert printed["scale"] < 1  # fewer groups: smaller outputs
+    assert printed["bands"][0]["first"] == 0
+    assert printed["bands"][-1]["last"] == 63
+    assert any(band["different"] for band in printed["bands"])
+    assert len(printed["whitened_errors"]) == 2
+    assert any("groups=4" in note for note in printed["notes"])
     assert sads(*arguments, "--ignore-scale")[0] == 1
     assert sads(*arguments)[1] == out
 

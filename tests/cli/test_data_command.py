@@ -22,12 +22,12 @@ def run(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
 
 def test_summary_as_json(monkeypatch, capsys):
     code, out, _ = run(monkeypatch, capsys, "rank-one:dct:3", "--shape", "1x4x4", "--json")
-    found = json.loads(out)
+    printed = json.loads(out)
     assert code == 0
-    assert found["count"] == 10_000
-    assert found["shape"] == [1, 4, 4]
-    assert found["effective_rank"] == pytest.approx(1, abs=1e-4)
-    assert found["second_moment_trace"] == pytest.approx(16, rel=0.05)
+    assert printed["count"] == 10_000
+    assert printed["shape"] == [1, 4, 4]
+    assert printed["effective_rank"] == pytest.approx(1, abs=1e-4)
+    assert printed["second_moment_trace"] == pytest.approx(16, rel=0.05)
 
 
 def test_channels_of_latents_have_a_mean_and_a_spread_each(monkeypatch, capsys, tmp_path):
@@ -36,9 +36,9 @@ def test_channels_of_latents_have_a_mean_and_a_spread_each(monkeypatch, capsys, 
     np.save(tmp_path / "latents.npy", latents.astype(np.float32))
     place = f"npy:{tmp_path / 'latents.npy'}"
     code, out, _ = run(monkeypatch, capsys, place, "--json")
-    found = json.loads(out)["channels"]
+    channels = json.loads(out)["channels"]
     assert code == 0
-    for c, channel in enumerate(found):
+    for c, channel in enumerate(channels):
         assert channel["mean"] == pytest.approx(latents[:, c].mean(), rel=1e-5)
         assert channel["standard_deviation"] == pytest.approx(latents[:, c].std(), rel=1e-5)
     _, out, _ = run(monkeypatch, capsys, place)

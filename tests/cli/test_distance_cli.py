@@ -14,15 +14,15 @@ def test_json_has_what_it_promises(sads, tmp_path):
     arguments = ["distance", f"npy:{tmp_path}/a.npy", f"npy:{tmp_path}/b.npy", "--json"]
     code, out, _ = sads(*arguments, "--projections", "500")
     assert code == 0
-    found = json.loads(out)
-    assert found["projections"] == 500
+    printed = json.loads(out)
+    assert printed["projections"] == 500
     # A shift of 3 in one of four coordinates: SW2 = 3/2, MSW2 = 3.
-    assert found["sw2"] == pytest.approx(1.5, abs=0.15)
-    assert found["msw2_optimised"] == pytest.approx(3, abs=0.4)
-    assert found["msw2"] <= 3.4
-    assert found["p_value"] <= 0.01
-    assert found["msw2_null"] < 1
-    assert found["w2_direction"] is None
+    assert printed["sw2"] == pytest.approx(1.5, abs=0.15)
+    assert printed["msw2_optimised"] == pytest.approx(3, abs=0.4)
+    assert printed["msw2"] <= 3.4
+    assert printed["p_value"] <= 0.01
+    assert printed["msw2_null"] < 1
+    assert printed["w2_direction"] is None
     assert sads(*arguments, "--projections", "500", "--seed", "0")[1] == out
 
 
@@ -30,9 +30,9 @@ def test_rank_one_data_is_compared_with_its_exact_law(sads):
     arguments = ["rank-one:dct:3,count=2000,seed=1", "rank-one:dct:3,count=2000,split=held-out"]
     code, out, _ = sads("distance", *arguments, "--shape", "1x4x4", "--json", "--projections", "64")
     assert code == 0
-    found = json.loads(out)
-    assert 0 < found["w2_direction"] < 0.5  # 2,000 samples of N(0, 16)
-    assert found["p_value"] > 0.001
+    printed = json.loads(out)
+    assert 0 < printed["w2_direction"] < 0.5  # 2,000 samples of N(0, 16)
+    assert printed["p_value"] > 0.001
 
 
 def test_nothing_is_measured_against_training_data(sads):

@@ -21,10 +21,10 @@ def test_words_and_json(sads):
         "--json",
     )
     assert code == 0
-    found = json.loads(out)
-    keys = {"code", "severity", "evidence", "meaning", "suggestion", "usual"}
-    assert all(set(one) == keys for one in found["findings"])
-    assert "time-blind" in [one["code"] for one in found["findings"]]
+    printed = json.loads(out)
+    keys = {"code", "severity", "evidence", "meaning", "suggestion", "usual", "worth"}
+    assert all(set(one) == keys for one in printed["findings"])
+    assert "time-blind" in [one["code"] for one in printed["findings"]]
 
 
 LOUD = """

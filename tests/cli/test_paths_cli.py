@@ -38,9 +38,9 @@ def test_train_sample_and_risk(sads, place):
         assert np.load(file).shape == (5, 1, 8, 8)
     code, out, _ = sads("risk", run, "--data", "gaussian", "--tolerance", "0.2", "--json")
     assert code == 0
-    found = json.loads(out)
-    assert found["exact"]
-    assert found["nats"] is None
+    printed = json.loads(out)
+    assert printed["exact"]
+    assert printed["nats"] is None
     code, out, _ = sads(
         *("risk", run, "--data", "gaussian", "--tolerance", "0.2"),
         *("--of", "clean", "--sigmas", "0.5,2"),

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from sads.cli import plain
-from sads.cli.plain import Count
+from sads.cli import plain_progress
+from sads.cli.plain_progress import Count
 from sads.cli.progress import networks_bar, status, steps_bar, sweep_table, waiting
 from sads.geometry import Progress
 from sads.sweep.execute.driver import Progress as SweepProgress
@@ -17,8 +17,8 @@ from .test_train_cli import train
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(plain, "FIRST_SECONDS", 0.05)
-    monkeypatch.setattr(plain, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(plain_progress, "FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(plain_progress, "EVERY_SECONDS", 0.05)
 
 
 def test_steps_are_told_with_the_time_left(impatient, capsys):
@@ -78,8 +78,8 @@ def test_geometries_and_sweeps_are_told(impatient, capsys):
 
 
 def test_a_training_writes_lines_also_with_json(sads, tmp_path, monkeypatch):
-    monkeypatch.setattr(plain, "FIRST_SECONDS", 0.02)
-    monkeypatch.setattr(plain, "EVERY_SECONDS", 0.02)
+    monkeypatch.setattr(plain_progress, "FIRST_SECONDS", 0.02)
+    monkeypatch.setattr(plain_progress, "EVERY_SECONDS", 0.02)
     code, out, err = sads(*train(out=str(tmp_path / "run"), iterations="200"), "--json")
     assert code == 0
     assert out.count("\n") == 1
@@ -87,7 +87,7 @@ def test_a_training_writes_lines_also_with_json(sads, tmp_path, monkeypatch):
 
 
 def test_a_short_command_says_nothing(sads, tmp_path, monkeypatch):
-    monkeypatch.setattr(plain, "FIRST_SECONDS", 5.0)
+    monkeypatch.setattr(plain_progress, "FIRST_SECONDS", 5.0)
     code, _, err = sads(*train(out=str(tmp_path / "run")))
     assert (code, err) == (0, "")
 

@@ -14,18 +14,18 @@ def test_json_has_what_it_promises(sads):
     command = ("rank", "--pilot", "--data", "digits", "--shape", "1x8x8", *NETWORKS, *SHORT)
     code, out, err = sads(*command, "--json")
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert found["shape"] == [1, 8, 8]
-    assert {row["network"] for row in found["ranking"]} == {*NETWORKS}
-    assert (found["method"], found["by"], found["level"]) == ("pilot", "constant", 0.95)
-    first, second = found["ranking"]
+    printed = json.loads(out)
+    assert printed["shape"] == [1, 8, 8]
+    assert {row["network"] for row in printed["ranking"]} == {*NETWORKS}
+    assert (printed["method"], printed["by"], printed["level"]) == ("pilot", "constant", 0.95)
+    first, second = printed["ranking"]
     assert first["value"] == first["constant"] <= second["constant"]
     assert 0.5 <= first["before_next"] <= 1
     assert second["before_next"] is None
-    assert found["cost"]["seeds"] == 2
-    assert found["cost"]["steps"] == 2 * (first["steps"] + second["steps"])
-    assert 0 < found["cost"]["share_of_training"] < 0.1
-    assert {v["score"] for v in found["validity"]} >= {"alignment", "parameters", "synflow"}
+    assert printed["cost"]["seeds"] == 2
+    assert printed["cost"]["steps"] == 2 * (first["steps"] + second["steps"])
+    assert 0 < printed["cost"]["share_of_training"] < 0.1
+    assert {v["score"] for v in printed["validity"]} >= {"alignment", "parameters", "synflow"}
 
 
 def test_words_give_order_certainty_and_cost(sads, tmp_path):
@@ -44,9 +44,9 @@ def test_trainings_of_ones_own(sads):
     own = ("--optimiser", "adamw", "--weight-decay", "0.1", "--warm-up", "2", "--batch-size", "8",
            "--timestep-law", "logit-normal:0,1", "--loss-weights", "min-snr:5")  # fmt: skip
     command = ("rank", "--data", "digits", "--shape", "1x8x8", "mlp,width=8", "mlp,width=9")
-    found = [sads(*command, *SHORT, *more, "--json") for more in ((), own)]
-    assert [code for code, _, _ in found] == [0, 0]
-    plain, unusual = (json.loads(out)["ranking"][0]["total"] for _, out, _ in found)
+    runs = [sads(*command, *SHORT, *more, "--json") for more in ((), own)]
+    assert [code for code, _, _ in runs] == [0, 0]
+    plain, unusual = (json.loads(out)["ranking"][0]["total"] for _, out, _ in runs)
     assert plain != unusual
 
 

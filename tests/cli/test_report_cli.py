@@ -21,9 +21,9 @@ def test_a_report_is_written_and_summed_up(sads, tmp_path):
     assert "--force" in again[2]
     code, said, _ = sads("report", str(tmp_path / "dit"), "--out", str(out), "--force", "--json")
     assert code == 0
-    found = json.loads(said)
-    assert found["bytes"] == out.stat().st_size < 8e6
-    assert len(found["sentences"]) == 3
+    printed = json.loads(said)
+    assert printed["bytes"] == out.stat().st_size < 8e6
+    assert len(printed["sentences"]) == 3
 
 
 def test_bad_input_is_one_line_and_writes_nothing(sads, tmp_path):
@@ -42,7 +42,7 @@ def test_a_card_is_markdown_to_print_or_to_write(sads, tmp_path):
     code, said, _ = sads("report", str(tmp_path / "dit"), "--card")
     assert code == 0
     assert said.startswith("## Geometry before training")
-    assert "| anisotropy | scores as if in " in said
+    assert "| anisotropy | as if all scores lay in " in said
     assert f"sads geometry dit-2 --shape 1x8x8 --out {tmp_path / 'dit'}" in said
     path = tmp_path / "card.md"
     assert sads("report", str(tmp_path / "dit"), "--card", "--out", str(path))[0] == 0

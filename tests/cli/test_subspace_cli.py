@@ -39,10 +39,10 @@ def test_geometry_says_its_subspace_first(sads, tmp_path):
     assert "Estimated in the subspace adaptive:10: 20 of 128 directions" in lines[2]
     assert "of tr G inside" in lines[2]
     assert "certificates are of the geometry compressed to it" in lines[2]
-    found = json.loads(sads(*command, "--subspace", "dct:4", "--json")[1])
-    assert (found["subspace"], found["structure"]) == ("dct:4", "channels")
-    assert 0 < found["inside_error"] < 0.01 < found["inside"] < 1
-    assert len(found["eigenvalues"]) == 32
+    printed = json.loads(sads(*command, "--subspace", "dct:4", "--json")[1])
+    assert (printed["subspace"], printed["structure"]) == ("dct:4", "channels")
+    assert 0 < printed["inside_error"] < 0.01 < printed["inside"] < 1
+    assert len(printed["eigenvalues"]) == 32
     plain = json.loads(sads(*command, "--json")[1])
     assert (plain["subspace"], plain["inside"], plain["inside_error"]) == (None, 1.0, 0.0)
     dry = sads(*command, "--subspace", "adaptive:10", "--dry-run")[1]
@@ -80,11 +80,11 @@ def test_a_sketch_of_too_few_networks_is_refused(sads):
 @pytest.mark.parametrize("kind", ["low", "found"])
 def test_the_alpha_of_the_whole_is_within_the_limits(sads, stored, kind):
     whole = json.loads(sads("align", stored["whole"], "--data", "digits", "--json")[1])
-    found = json.loads(sads("align", stored[kind], "--data", "digits", "--json")[1])
-    assert found["alpha_low"] < whole["alpha"] < found["alpha_high"]
-    assert found["alpha_low"] < found["alpha"] < found["alpha_high"]
-    assert found["alpha_min"] <= found["alpha"] <= found["alpha_max"]
-    assert 0.3 < found["energy_inside"] < 1
+    printed = json.loads(sads("align", stored[kind], "--data", "digits", "--json")[1])
+    assert printed["alpha_low"] < whole["alpha"] < printed["alpha_high"]
+    assert printed["alpha_low"] < printed["alpha"] < printed["alpha_high"]
+    assert printed["alpha_min"] <= printed["alpha"] <= printed["alpha_max"]
+    assert 0.3 < printed["energy_inside"] < 1
     assert (whole["alpha_low"], whole["energy_inside"]) == (whole["alpha"], 1)
     words = sads("align", stored[kind], "--data", "digits")[1]
     assert "whatever lies outside, the alpha of the whole is between" in words
@@ -97,14 +97,14 @@ def test_the_energy_inside_is_that_of_the_coordinates(stored):
     data = np.random.default_rng(0).standard_normal((50, *SHAPE))
     flat = data.reshape(50, -1)
     inside = geometry.structure.assembled(geometry.structure.parts(flat))
-    found = sads.align(geometry, data)
-    assert found.energy == pytest.approx(np.square(inside).sum() / np.square(flat).sum())
+    alignment = sads.align(geometry, data)
+    assert alignment.energy == pytest.approx(np.square(inside).sum() / np.square(flat).sum())
     forms = np.einsum("ij,ij->i", flat, geometry.matvec(flat))
-    assert found.alpha == pytest.approx(forms.mean())
+    assert alignment.alpha == pytest.approx(forms.mean())
     moment = inside.T @ inside / 50
-    assert found.alpha == pytest.approx(np.vdot(geometry.matrix(), moment))
+    assert alignment.alpha == pytest.approx(np.vdot(geometry.matrix(), moment))
     sigmas = np.linalg.eigvalsh(moment)[::-1][: geometry.structure.directions]
-    np.testing.assert_allclose(found.sigmas, np.maximum(sigmas, 0), atol=1e-9)
+    np.testing.assert_allclose(alignment.sigmas, np.maximum(sigmas, 0), atol=1e-9)
 
 
 @pytest.mark.parametrize("pair", [("low", "whole"), ("lower", "low"), ("found", "whole")], ids=str)
@@ -174,9 +174,9 @@ def test_data_can_be_drawn_along_a_direction_of_a_subspace(sads, stored):
         "align", stored["found"], "--data", f"rank-one:geometry={stored['found']}:0", "--json"
     )
     assert code == 0
-    found = json.loads(out)
-    assert found["energy_inside"] == pytest.approx(1)
-    assert found["position"] == pytest.approx(1, abs=1e-6)
+    printed = json.loads(out)
+    assert printed["energy_inside"] == pytest.approx(1)
+    assert printed["position"] == pytest.approx(1, abs=1e-6)
     code, _, err = sads(
         "align", stored["found"], "--data", f"rank-one:geometry={stored['found']}:20"
     )
@@ -187,10 +187,10 @@ def test_data_can_be_drawn_along_a_direction_of_a_subspace(sads, stored):
 def test_the_doctor_examines_a_network_whose_factor_does_not_fit(sads, monkeypatch):
     from sads.devices import available_memory
 
-    for module in ("inspection.readout", "geometry.fitting"):
+    for module in ("inspection.readout", "geometry.subspace_choice"):
         monkeypatch.setattr(f"sads.{module}.available_memory", lambda: 300 * 64**2 - 1)
-    monkeypatch.setattr("sads.geometry.fitting.MOST_ADAPTIVE", 16)
-    monkeypatch.setattr("sads.geometry.fitting.FEWEST_ADAPTIVE", 16)
+    monkeypatch.setattr("sads.geometry.subspace_choice.MOST_ADAPTIVE", 16)
+    monkeypatch.setattr("sads.geometry.subspace_choice.FEWEST_ADAPTIVE", 16)
     assert available_memory() > 300 * 64**2
     command = ("doctor", NETWORK, "--shape", "1x8x8", "--networks", "48", "--json")
     code, out, _ = sads(*command)

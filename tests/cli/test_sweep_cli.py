@@ -87,9 +87,9 @@ def test_correlations(sads, tmp_path, in_process):
     assert code == 0
     assert "over 5 bands and 2 seeds: Spearman" in text.splitlines()[-1]
     code, text, _ = sads("results", out, "--correlate", "msw2", "--json")
-    (found,) = json.loads(text)["correlations"]
-    assert -1 <= found["kendall"]["value"] <= 1
-    assert found["seeds"] == [0, 1]
+    (printed,) = json.loads(text)["correlations"]
+    assert -1 <= printed["kendall"]["value"] <= 1
+    assert printed["seeds"] == [0, 1]
 
 
 def test_a_dry_run_tells_the_trials_and_the_time_and_writes_nothing(sads, tmp_path, in_process):
@@ -102,9 +102,9 @@ def test_a_dry_run_tells_the_trials_and_the_time_and_writes_nothing(sads, tmp_pa
     assert "4 trials of mlp,width=8,depth=1 (1x4x4)" in lines[4]
     assert "4 trials to run, about" in lines[5]
     code, text, _ = sads("sweep", spec, "--dry-run", "--json", "--out", str(out))
-    found = json.loads(text)
-    assert len(found["trials"]) == 4
-    assert found["seconds"] > 0
+    printed = json.loads(text)
+    assert len(printed["trials"]) == 4
+    assert printed["seconds"] > 0
     assert not out.exists()
 
 
@@ -119,20 +119,20 @@ def test_the_papers_protocol_can_be_dry_run(sads, tmp_path, in_process, monkeypa
     )
     code, text, _ = sads("sweep", str(spec), "--dry-run", "--json")
     assert code == 0
-    found = json.loads(text)
-    assert len(found["trials"]) == 10
-    assert found["seconds"] > 10 * 3600  # hours each: nobody waits for these in a test
+    printed = json.loads(text)
+    assert len(printed["trials"]) == 10
+    assert printed["seconds"] > 10 * 3600  # hours each: nobody waits for these in a test
 
 
 def test_an_estimate_is_near_what_a_sweep_takes(sads, tmp_path, in_process):
     spec = str(write_spec(tmp_path, iterations=200))
-    found = json.loads(sads("sweep", spec, "--dry-run", "--json")[1])["seconds"]
+    printed = json.loads(sads("sweep", spec, "--dry-run", "--json")[1])["seconds"]
     out = str(tmp_path / "out")
     assert sads("sweep", spec, "--out", out)[0] == 0
     rows = json.loads(sads("results", out, "--json")[1])["trials"]
     names = ("train_seconds", "sample_seconds", "distance_seconds")
     taken = sum(row[name] for row in rows for name in names)
-    assert taken / 5 < found < 5 * taken  # a busy machine may change its pace
+    assert taken / 5 < printed < 5 * taken  # a busy machine may change its pace
 
 
 def test_failed_trials_are_named_and_the_exit_code_says_so(sads, tmp_path, in_process):
@@ -223,5 +223,5 @@ def test_ctrl_c_ends_cleanly(tmp_path):
     _, err = driver.communicate(timeout=60)
     assert driver.returncode == 130
     lines = [line for line in err.splitlines() if not line.startswith("sads: spec: ")]  # progress
-    assert lines == ["sads: interrupted; with --out the same command goes on where it was stored"]
+    assert lines == ["sads: interrupted; with --out the same command goes on from what was stored"]
     assert not list(out.glob("*-wal"))

@@ -17,8 +17,8 @@ def stored(sads, tmp_path):
 
 def test_every_command_takes_a_tangent_kernel(sads, stored, tmp_path):
     code, out, _ = sads("directions", stored["tangent"], "--json")
-    found = json.loads(out)
-    assert (code, found["of"], found["readout"]) == (0, "tangent", "tangent")
+    printed = json.loads(out)
+    assert (code, printed["of"], printed["readout"]) == (0, "tangent", "tangent")
     assert "moved most by a training step" in sads("directions", stored["tangent"])[1]
     report = tmp_path / "report.html"
     assert sads("report", stored["tangent"], "--out", str(report))[0] == 0

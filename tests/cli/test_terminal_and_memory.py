@@ -146,9 +146,9 @@ def test_every_failure_has_its_words_and_exit_code(sads, monkeypatch, error, cod
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("sads.specs.sources.as_dataset", fail)
-    found, out, err = sads("data", "digits")
-    assert (found, out) == (code, "")
+    monkeypatch.setattr("sads.specs.coercion.as_dataset", fail)
+    exit_code, out, err = sads("data", "digits")
+    assert (exit_code, out) == (code, "")
     assert err.count("\n") == 1
     assert said in err
     if code == 70:

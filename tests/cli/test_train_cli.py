@@ -22,9 +22,9 @@ def test_train_then_sample(sads, tmp_path):
     run, file = str(tmp_path / "run"), str(tmp_path / "samples.npy")
     code, out, _ = sads(*train(out=run), "--json")
     assert code == 0
-    found = json.loads(out)
-    assert found["steps"] == 5
-    assert found["learning_rate"] == 1e-4
+    printed = json.loads(out)
+    assert printed["steps"] == 5
+    assert printed["learning_rate"] == 1e-4
     code, _, _ = sads("sample", run, "--count", "10", "--steps", "4", "--out", file)
     assert code == 0
     samples = np.load(file)
@@ -102,8 +102,8 @@ def test_samples_of_an_unfinished_training_say_so(sads, tmp_path, monkeypatch):
     words = ["sample", str(run), "--count", "2", "--steps", "2", "--out", str(tmp_path / "x.npy")]
     code, out, err = sads(*words, "--json")
     assert code == 0
-    found = json.loads(out)
-    assert (found["unfinished"], found["iterations"], found["of"]) == (True, 3, 5)
+    printed = json.loads(out)
+    assert (printed["unfinished"], printed["iterations"], printed["of"]) == (True, 3, 5)
     assert (
         err
         == f"sads: {run} is unfinished, 3 of 5 iterations: its network is sampled as it stands\n"
@@ -112,5 +112,5 @@ def test_samples_of_an_unfinished_training_say_so(sads, tmp_path, monkeypatch):
     assert sads(*train(out=str(run)))[0] == 0  # goes on
     code, out, err = sads(*words, "--json", "--force")
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert (found["unfinished"], found["iterations"], found["of"]) == (False, 5, 5)
+    printed = json.loads(out)
+    assert (printed["unfinished"], printed["iterations"], printed["of"]) == (False, 5, 5)

@@ -4,9 +4,9 @@ import numpy as np
 
 from sads.directions import FOLDS
 from sads.geometry import Geometry
+from sads.geometry.geometry import exact_geometry
 from sads.geometry.plan import Plan
-from sads.geometry.result import exact_geometry
-from sads.geometry.state import State
+from sads.geometry.running_sums import State
 from sads.inspection.readout import ReadOut, Sampled
 
 

@@ -32,9 +32,9 @@ def factor(values: np.ndarray = VALUES, vectors: np.ndarray | None = None) -> np
 def rejections(repetitions: int, first, second, seed: int = 0) -> np.ndarray:
     """Shares of p-values of any, shape, scale and the smallest of the bands at most 0.01."""
     rng = np.random.default_rng(seed)
-    found = [compare(first(rng), second(rng)) for _ in range(repetitions)]
-    smallest = [min(min(b.ratio_p_value, b.rotation_p_value) for b in c.bands) for c in found]
-    p_values = [[c.p_value, c.shape_p_value, c.scale_p_value] for c in found]
+    comparisons = [compare(first(rng), second(rng)) for _ in range(repetitions)]
+    smallest = [min(min(b.ratio_p_value, b.rotation_p_value) for b in c.bands) for c in comparisons]
+    p_values = [[c.p_value, c.shape_p_value, c.scale_p_value] for c in comparisons]
     return (np.column_stack([p_values, smallest]) <= 0.01).mean(axis=0)
 
 
@@ -72,9 +72,9 @@ def test_p_values_are_calibrated(counts):
 def test_a_changed_eigenvalue_is_found_in_its_band_alone(seed):
     rng = np.random.default_rng(seed)
     changed = VALUES * np.where(np.arange(SIZE) == 6, 1.15, 1.0)
-    found = compare(sampled(factor(), 2000, rng), sampled(factor(changed), 1000, rng))
-    assert found.different
-    (band,) = [band for band in found.bands if band.different]
+    comparison = compare(sampled(factor(), 2000, rng), sampled(factor(changed), 1000, rng))
+    assert comparison.different
+    (band,) = [band for band in comparison.bands if band.different]
     assert band.first <= 6 <= band.last
     width = band.last - band.first + 1
     assert band.ratio == pytest.approx(1 + 0.15 / width, abs=5 * band.ratio_error)
@@ -89,11 +89,11 @@ def test_a_rotation_is_found_in_the_bands_that_it_mixes(seed):
     turned = basis().copy()
     turned[:, 2] = np.cos(angle) * basis()[:, 2] + np.sin(angle) * basis()[:, 9]
     turned[:, 9] = np.cos(angle) * basis()[:, 9] - np.sin(angle) * basis()[:, 2]
-    found = compare(
+    comparison = compare(
         sampled(factor(), 2000, rng), sampled(factor(vectors=turned), 2000, rng), ignore_scale=True
     )
-    assert found.different
-    bands = [band for band in found.bands if band.rotation_p_value <= 0.01]
+    assert comparison.different
+    bands = [band for band in comparison.bands if band.rotation_p_value <= 0.01]
     assert len(bands) == 2
     assert all(b.first <= i <= b.last for b, i in zip(bands, (2, 9), strict=True))
 
@@ -104,9 +104,9 @@ def test_the_distance_is_that_of_the_truths():
     mean = np.linalg.inv(np.linalg.cholesky((factor() + other) / 2))
     truth = np.linalg.norm(mean @ (other - factor()) @ mean.T) / np.sqrt(SIZE)
     assert compare(exact(factor()), exact(other)).distance == pytest.approx(truth)
-    found = compare(sampled(factor(), 2000, rng), sampled(other, 2000, rng))
-    assert found.distance == pytest.approx(truth, abs=4 * found.distance_error)
-    assert found.distance_error < 0.05 * truth
+    comparison = compare(sampled(factor(), 2000, rng), sampled(other, 2000, rng))
+    assert comparison.distance == pytest.approx(truth, abs=4 * comparison.distance_error)
+    assert comparison.distance_error < 0.05 * truth
     small = factor(VALUES * (1 + 0.05 * np.sign(np.sin(np.arange(SIZE)))))
     pairs = [(sampled(factor(), 400, rng), sampled(small, 400, rng)) for _ in range(30)]
     squares = [compare(a, b).distance ** 2 for a, b in pairs]
@@ -117,24 +117,24 @@ def test_the_distance_is_that_of_the_truths():
 @given(st.floats(0.2, 5.0), st.integers(0, 5))
 def test_a_factor_is_scale_and_no_shape(c, seed):
     truth = spread_factor(6, np.random.default_rng(seed))
-    found = compare(exact(truth), exact(c * truth))
-    assert found.scale == pytest.approx(c)
-    assert found.shape_distance < 1e-6
-    assert found.shape_p_value == 1
-    assert found.different == (abs(c - 1) > 1e-8)
+    comparison = compare(exact(truth), exact(c * truth))
+    assert comparison.scale == pytest.approx(c)
+    assert comparison.shape_distance < 1e-6
+    assert comparison.shape_p_value == 1
+    assert comparison.different == (abs(c - 1) > 1e-8)
     assert not compare(exact(truth), exact(c * truth), ignore_scale=True).different
-    assert all(band.ratio == pytest.approx(c) for band in found.bands)
+    assert all(band.ratio == pytest.approx(c) for band in comparison.bands)
 
 
 def test_a_sampled_factor_is_scale_and_no_shape():
     rng = np.random.default_rng(4)
     a, b = sampled(factor(), 400, rng), sampled(1.5 * factor(), 400, rng)
-    found = compare(a, b)
-    assert found.different
-    assert found.scale == pytest.approx(1.5, abs=4 * found.scale_error)
-    assert found.scale_p_value < 0.002
-    assert found.shape_p_value > 0.01
-    assert "common factor" in comparison_sentences(found)[0]
+    comparison = compare(a, b)
+    assert comparison.different
+    assert comparison.scale == pytest.approx(1.5, abs=4 * comparison.scale_error)
+    assert comparison.scale_p_value < 0.002
+    assert comparison.shape_p_value > 0.01
+    assert "common factor" in comparison_sentences(comparison)[0]
     assert not compare(a, b, ignore_scale=True).different
 
 
@@ -168,10 +168,10 @@ def test_a_repetition_on_another_machine_differs_by_rounding_only():
     precision = Precision("float32", 1e-5, 1e-3, 4)
     a = sampled(factor(), 50, rng, precision=precision)
     b = Geometry(a.plan, replace(a.state, sums=a.state.sums * (1 + 1e-6)))
-    found = compare(a, b)
-    assert found.p_value < 0.01
-    assert not found.different
-    assert any("rounding" in note for note in found.notes)
+    comparison = compare(a, b)
+    assert comparison.p_value < 0.01
+    assert not comparison.different
+    assert any("rounding" in note for note in comparison.notes)
     c = Geometry(a.plan, replace(a.state, sums=a.state.sums * (1 + 1e-3)))
     assert compare(a, c).different  # errors that they share cancel
 
@@ -180,12 +180,12 @@ def test_directions_that_only_one_can_produce():
     flat = VALUES * (np.arange(SIZE) < 10)
     rng = np.random.default_rng(9)
     for b in (exact(factor()), sampled(factor(), 100, rng)):
-        found = compare(exact(factor(flat)), b)
-        assert found.different
-        assert found.bands[-1].different
-        assert found.bands[-1].last == SIZE - 1
-        assert found.bands[-1].ratio is None or found.bands[-1].ratio > 10
-        assert comparison_sentences(found)
+        comparison = compare(exact(factor(flat)), b)
+        assert comparison.different
+        assert comparison.bands[-1].different
+        assert comparison.bands[-1].last == SIZE - 1
+        assert comparison.bands[-1].ratio is None or comparison.bands[-1].ratio > 10
+        assert comparison_sentences(comparison)
     both = compare(exact(factor(flat)), exact(factor(2 * flat)))
     assert both.bands[-1].last == 9
     assert both.scale == pytest.approx(2)
@@ -207,10 +207,10 @@ def test_structures_are_compared_at_their_finest_common_level():
     patches = exact(spread_factor(4, rng), readout=tokens, shape=shape)
     dense = exact(patches.matrix(), readout=Sampled(shape), shape=shape)
     assert not compare(patches, dense).different
-    found = compare(patches, a)
-    assert found.different
+    comparison = compare(patches, a)
+    assert comparison.different
     expected = compare(dense, exact(a.matrix(), readout=dense.plan.readout, shape=shape)).distance
-    assert found.distance == pytest.approx(expected, rel=0.2)
+    assert comparison.distance == pytest.approx(expected, rel=0.2)
 
 
 def test_unequal_folds_count_by_their_networks():

@@ -32,45 +32,60 @@ def turned(angle: float) -> np.ndarray:
     return vectors
 
 
-def contradictions(found: Comparison) -> list[str]:
+def contradictions(comparison: Comparison) -> list[str]:
     """Every pair of statements in a comparison that cannot both be believed."""
-    level, wrong = found.level, []
+    level, wrong = comparison.level, []
 
     def expect(holds: bool, what: str) -> None:
         if not holds:
             wrong.append(what)
 
-    rounding = any("within the rounding" in note for note in found.notes)
-    decisive = found.shape_p_value if found.ignore_scale else found.p_value
-    expect(found.different == (decisive <= level) or rounding, "the verdict is not the p-value's")
-    for name, flag, p_value in (
-        ("scale", found.scale_different, found.scale_p_value),
-        ("shape", found.shape_different, found.shape_p_value),
-    ):
-        expect(found.different or not flag, f"equal, but not in {name}")
-        expect(flag == (found.different and p_value <= level), f"the flag of {name} is not its p")
-        expect(p_value >= found.p_value, f"{name} is surer than the whole")
-    expect(0 < found.scale_low <= found.scale <= found.scale_high, "the scale is out of its range")
+    rounding = any("within the rounding" in note for note in comparison.notes)
+    decisive = comparison.shape_p_value if comparison.ignore_scale else comparison.p_value
     expect(
-        (found.scale_low <= 1 <= found.scale_high) == (found.scale_p_value > level),
+        comparison.different == (decisive <= level) or rounding, "the verdict is not the p-value's"
+    )
+    for name, flag, p_value in (
+        ("scale", comparison.scale_different, comparison.scale_p_value),
+        ("shape", comparison.shape_different, comparison.shape_p_value),
+    ):
+        expect(comparison.different or not flag, f"equal, but not in {name}")
+        expect(
+            flag == (comparison.different and p_value <= level), f"the flag of {name} is not its p"
+        )
+        expect(p_value >= comparison.p_value, f"{name} is surer than the whole")
+    expect(
+        0 < comparison.scale_low <= comparison.scale <= comparison.scale_high,
+        "the scale is out of its range",
+    )
+    expect(
+        (comparison.scale_low <= 1 <= comparison.scale_high) == (comparison.scale_p_value > level),
         "the interval of the scale is not its p-value",
     )
-    for band in found.bands:
+    for band in comparison.bands:
         where = f"band {band.first}"
         smallest = min(band.ratio_p_value, band.rotation_p_value)
-        expect(smallest >= found.shape_p_value, f"{where} is surer than the shape")
-        expect(band.different == (found.shape_different and smallest <= level), f"{where}: flag")
+        expect(smallest >= comparison.shape_p_value, f"{where} is surer than the shape")
+        expect(
+            band.different == (comparison.shape_different and smallest <= level), f"{where}: flag"
+        )
         if band.ratio is None:
             continue
         low, high = band.relative_low, band.relative_high
         expect(low <= band.relative_ratio <= high, f"{where} is out of its range")
         expect((low <= 1 <= high) == (band.ratio_p_value > level), f"{where}: interval and p")
-        expect(math.isclose(band.ratio, band.relative_ratio * found.scale), f"{where}: product")
-        if not found.shape_different and found.different and not rounding:
+        expect(
+            math.isclose(band.ratio, band.relative_ratio * comparison.scale), f"{where}: product"
+        )
+        if not comparison.shape_different and comparison.different and not rounding:
             expect(low <= 1 <= high, f"{where} is not compatible with the common factor")
-    verdict = comparison_sentences(found)[0]
-    expect(verdict.startswith("They differ") == found.different, "the words are not the verdict")
-    expect(("common factor, which" in verdict) <= (not found.shape_different), "words on shape")
+    verdict = comparison_sentences(comparison)[0]
+    expect(
+        verdict.startswith("They differ") == comparison.different, "the words are not the verdict"
+    )
+    expect(
+        ("common factor, which" in verdict) <= (not comparison.shape_different), "words on shape"
+    )
     return wrong
 
 
@@ -102,26 +117,26 @@ def pair(values: np.ndarray, vectors: np.ndarray = BASIS, counts=(200, 200), see
     return sampled(factor(), counts[0], rng), sampled(factor(values, vectors), counts[1], rng)
 
 
-def standing_out(found: Comparison) -> set[int]:
-    return {i for b in found.bands if b.different for i in range(b.first, b.last + 1)}
+def standing_out(comparison: Comparison) -> set[int]:
+    return {i for b in comparison.bands if b.different for i in range(b.first, b.last + 1)}
 
 
 @pytest.mark.parametrize("counts", [(200, 200), (100, 1000)])
 def test_equal(counts):
     # Told apart with probability 0.01 each.
-    found = compare(*pair(VALUES, counts=counts))
-    assert not found.different
-    assert contradictions(found) == []
-    assert found.scale == pytest.approx(1, abs=0.05)
+    comparison = compare(*pair(VALUES, counts=counts))
+    assert not comparison.different
+    assert contradictions(comparison) == []
+    assert comparison.scale == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("counts", [(200, 200), (100, 1000), (1000, 100)])
 def test_a_common_factor_of_three(counts):
-    found = compare(*pair(3 * VALUES, counts=counts))
-    assert (found.scale_different, found.shape_different) == (True, False)
-    assert found.scale_low < 3 < found.scale_high < 3.4
-    assert not standing_out(found)
-    assert "by a common factor, which turns no direction" in comparison_sentences(found)[0]
+    comparison = compare(*pair(3 * VALUES, counts=counts))
+    assert (comparison.scale_different, comparison.shape_different) == (True, False)
+    assert comparison.scale_low < 3 < comparison.scale_high < 3.4
+    assert not standing_out(comparison)
+    assert "by a common factor, which turns no direction" in comparison_sentences(comparison)[0]
 
 
 @pytest.mark.parametrize("second", ["sampled", "closed form"])
@@ -129,48 +144,48 @@ def test_only_the_largest_eigenvalue_four_times(second):
     """The scale is what the other eleven have, and only index 0 stands out."""
     values = VALUES * np.where(np.arange(SIZE) == 0, 4, 1)
     a, b = pair(values)
-    found = compare(a, b if second == "sampled" else exact(factor(values)))
-    assert (found.scale_different, found.shape_different) == (False, True)
-    assert found.scale == pytest.approx(1, abs=0.05)
-    assert standing_out(found) == {0}
-    top = found.bands[0]
+    comparison = compare(a, b if second == "sampled" else exact(factor(values)))
+    assert (comparison.scale_different, comparison.shape_different) == (False, True)
+    assert comparison.scale == pytest.approx(1, abs=0.05)
+    assert standing_out(comparison) == {0}
+    top = comparison.bands[0]
     assert top.relative_low < 4 < top.relative_high
     assert top.relative_low > 2
-    words = comparison_sentences(found)
+    words = comparison_sentences(comparison)
     assert "in shape, not by a common factor" in words[0]
     assert "most directions agree" in words[1]
     assert "stands out from that factor" in words[1]
 
 
 def test_a_rotation_alone():
-    found = compare(*pair(VALUES, turned(0.5), counts=(400, 400)))
-    assert (found.scale_different, found.shape_different) == (False, True)
-    assert {1, 7} <= standing_out(found)
-    assert len(standing_out(found)) <= 5
+    comparison = compare(*pair(VALUES, turned(0.5), counts=(400, 400)))
+    assert (comparison.scale_different, comparison.shape_different) == (False, True)
+    assert {1, 7} <= standing_out(comparison)
+    assert len(standing_out(comparison)) <= 5
 
 
 def test_two_halves_scaled_in_opposite_ways():
-    found = compare(*pair(VALUES * np.where(np.arange(SIZE) < 6, 2, 1 / 2)))
-    assert (found.scale_different, found.shape_different) == (False, True)
-    assert found.scale == pytest.approx(1, abs=0.1)
-    assert len(standing_out(found)) == SIZE
+    comparison = compare(*pair(VALUES * np.where(np.arange(SIZE) < 6, 2, 1 / 2)))
+    assert (comparison.scale_different, comparison.shape_different) == (False, True)
+    assert comparison.scale == pytest.approx(1, abs=0.1)
+    assert len(standing_out(comparison)) == SIZE
 
 
 def test_the_factor_of_closed_forms_is_that_of_most_directions():
     values = 3 * VALUES * np.where(np.arange(SIZE) < 2, 5, 1)
-    found = compare(exact(factor()), exact(factor(values)))
-    assert found.scale == pytest.approx(3)
-    assert found.scale_low == pytest.approx(found.scale_high)
-    assert standing_out(found) == {0, 1}
-    assert contradictions(found) == []
+    comparison = compare(exact(factor()), exact(factor(values)))
+    assert comparison.scale == pytest.approx(3)
+    assert comparison.scale_low == pytest.approx(comparison.scale_high)
+    assert standing_out(comparison) == {0, 1}
+    assert contradictions(comparison) == []
 
 
 def test_geometries_without_a_common_direction_have_a_scale():
     first, second = (factor(VALUES * mask) for mask in (np.arange(SIZE) < 6, np.arange(SIZE) >= 6))
-    found = compare(exact(first), exact(second))
-    assert found.different
-    assert found.scale > 0
-    assert contradictions(found) == []
+    comparison = compare(exact(first), exact(second))
+    assert comparison.different
+    assert comparison.scale > 0
+    assert contradictions(comparison) == []
 
 
 def test_the_common_value_is_where_most_are():
@@ -247,13 +262,13 @@ def test_false_alarms_are_as_rare_as_the_level_says(scale, counts):
         return sampled(truth, count, rng) if count else exact(truth)
 
     truths = factor(), factor(scale * VALUES)
-    found = [
+    comparison = [
         compare(*(drawn(truth, n) for truth, n in zip(truths, counts, strict=True)))
         for _ in range(500)
     ]
-    assert np.mean([c.shape_different for c in found]) <= 0.028
-    assert np.mean([any(b.different for b in c.bands) for c in found]) <= 0.028
-    covered = [c.scale_low <= scale <= c.scale_high for c in found]
+    assert np.mean([c.shape_different for c in comparison]) <= 0.028
+    assert np.mean([any(b.different for b in c.bands) for c in comparison]) <= 0.028
+    covered = [c.scale_low <= scale <= c.scale_high for c in comparison]
     assert np.mean(covered) >= 0.972
     if scale == 1:
-        assert np.mean([c.different for c in found]) <= 0.028
+        assert np.mean([c.different for c in comparison]) <= 0.028

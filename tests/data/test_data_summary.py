@@ -26,9 +26,9 @@ def test_rank_of_equal_directions():
 
 def test_summary_and_words():
     samples = np.linspace(-1, 2, 24, dtype=np.float32).reshape(4, 1, 2, 3)
-    found = summary(Dataset(samples, "mine"))
-    assert (found["data"], found["count"], found["shape"]) == ("mine", 4, [1, 2, 3])
-    assert (found["minimum"], found["maximum"]) == (-1, 2)
-    assert found["mean"] == pytest.approx(0.5)
-    assert found["second_moment_trace"] == pytest.approx(np.square(samples).sum() / 4)
+    values = summary(Dataset(samples, "mine"))
+    assert (values["data"], values["count"], values["shape"]) == ("mine", 4, [1, 2, 3])
+    assert (values["minimum"], values["maximum"]) == (-1, 2)
+    assert values["mean"] == pytest.approx(0.5)
+    assert values["second_moment_trace"] == pytest.approx(np.square(samples).sum() / 4)
     assert "4 samples of 1x2x3" in sentences(Dataset(samples, "mine"))[0]

@@ -11,6 +11,8 @@ from PIL import Image
 import sads
 from sads.errors import InputError
 from sads.specs import DataSpec
+from sads.specs.readers import READERS
+from sads.specs.synthetic import MAKERS
 
 SHAPE = (1, 4, 4)
 TEXTS = (
@@ -61,6 +63,11 @@ def spec(request, home, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "datasets", Fake)
     return DataSpec.parse(request.param.format(home))
+
+
+def test_every_kind_of_data_passes_this_suite():
+    tried = {DataSpec.parse(text.format("folder")).kind for text in TEXTS}
+    assert tried == {*READERS, *MAKERS}
 
 
 def test_samples_are_finite_float32_of_the_shape(spec):

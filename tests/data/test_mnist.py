@@ -117,16 +117,16 @@ def test_the_real_digits():
 )
 def test_fitted_averages_blocks_and_pads_with_background(size, block, before):
     images = np.random.default_rng(0).uniform(-1, 1, (3, 28, 28)).astype(np.float32)
-    found = fitted(images, size)
-    assert found.shape == (3, size, size)
+    resized = fitted(images, size)
+    assert resized.shape == (3, size, size)
     side = 28 // block
-    inner = found[:, before : before + side, before : before + side]
+    inner = resized[:, before : before + side, before : before + side]
     brute = [
         [images[:, a : a + block, b : b + block].mean(axis=(1, 2)) for b in range(0, 28, block)]
         for a in range(0, 28, block)
     ]
     np.testing.assert_allclose(inner, np.array(brute).transpose(2, 0, 1), atol=1e-6)
-    assert (found != -1).sum() <= inner.size
+    assert (resized != -1).sum() <= inner.size
 
 
 def test_fitted_needs_a_size():

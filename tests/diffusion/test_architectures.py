@@ -15,9 +15,9 @@ from sads.networks import preset_family
 def test_the_loss_falls(name, shape):
     family = preset_family(name, shape=shape, width=16, depth=2)
     samples = torch.ones(64, *shape)
-    found = train(family, samples, Settings(iterations=60, batch_size=32, learning_rate=1e-2))
+    trained = train(family, samples, Settings(iterations=60, batch_size=32, learning_rate=1e-2))
     # A network that ignores its input has a loss of one; half of that needs input and time.
-    assert found.losses[-10:].mean() < 0.5 < found.losses[:5].mean()
+    assert trained.losses[-10:].mean() < 0.5 < trained.losses[:5].mean()
 
 
 @pytest.mark.parametrize("name", ["vit", "ssm"])

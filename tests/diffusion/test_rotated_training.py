@@ -36,12 +36,12 @@ def parameters(network):
 @pytest.mark.parametrize("rank", [None, 2])
 def test_a_rotated_training_is_a_training_on_rotated_data(geometry, data, tmp_path, kind, rank):
     turn = make_rotation(kind, geometry=geometry, data=data, rank=rank, seed=5)
-    found = api.train(
+    trained = api.train(
         NETWORK, data, rotation=kind, geometry=geometry, rank=rank, seed=5, out=tmp_path, **SHORT
     )
     turned = Dataset(turn(torch.from_numpy(data.samples)).numpy(), "turned")
     plain = api.train(NETWORK, turned, seed=5, **SHORT)
-    assert torch.equal(parameters(found.network), parameters(plain.network))
+    assert torch.equal(parameters(trained.network), parameters(plain.network))
     loaded = api.load_trained(tmp_path)
     raw = torch.cat(
         list(sample_chunks(loaded.network, SHAPE, 5, loaded.family.schedule, steps=3, seed=1))
@@ -114,5 +114,5 @@ def test_rotations_of_other_networks_and_geometries_are_refused(geometry, data, 
 
 def test_a_random_rotation_fits_any_network(data, tmp_path):
     make_rotation("random", shape=SHAPE).save(tmp_path)
-    found = api.train("mlp,width=8", data, rotation=tmp_path, **SHORT)
-    assert len(found.losses) == 3
+    trained = api.train("mlp,width=8", data, rotation=tmp_path, **SHORT)
+    assert len(trained.losses) == 3

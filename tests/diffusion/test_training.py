@@ -30,7 +30,7 @@ def parameters(network: nn.Module) -> torch.Tensor:
 def test_is_the_plain_loop_of_the_paper(accumulate):
     """The same draws in a loop written out: equal parameters, equal losses."""
     settings = SETTINGS.model_copy(update={"accumulate": accumulate})
-    found = train(FAMILY, SAMPLES, settings)
+    trained = train(FAMILY, SAMPLES, settings)
     network = FAMILY.member(settings.seed)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     generator = torch_stream(settings.seed, "batches and noise of a training")
@@ -57,8 +57,10 @@ def test_is_the_plain_loop_of_the_paper(accumulate):
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimiser.step()
         losses.append(total)
-    torch.testing.assert_close(parameters(found.network), parameters(network), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(found.losses.numpy(), losses, rtol=1e-4)
+    torch.testing.assert_close(
+        parameters(trained.network), parameters(network), rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_allclose(trained.losses.numpy(), losses, rtol=1e-4)
 
 
 def test_every_sample_is_seen_once_per_epoch():
@@ -137,9 +139,9 @@ def test_a_finished_training_is_not_repeated(tmp_path):
 
 def test_training_learns_and_leaves_the_global_state_alone():
     state = torch.get_rng_state()
-    found = train(FAMILY, SAMPLES, Settings(iterations=400, batch_size=100, learning_rate=3e-3))
+    trained = train(FAMILY, SAMPLES, Settings(iterations=400, batch_size=100, learning_rate=3e-3))
     assert torch.equal(torch.get_rng_state(), state)
-    assert found.losses[-50:].mean() < 0.75 * found.losses[:10].mean()
+    assert trained.losses[-50:].mean() < 0.75 * trained.losses[:10].mean()
 
 
 def test_a_bad_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path, monkeypatch):
@@ -182,11 +184,11 @@ def test_equal_parameters_that_act_differently_are_another_network(tmp_path):
 
 
 def test_the_losses_are_logged(tmp_path):
-    found = train(FAMILY, SAMPLES, SETTINGS, out=tmp_path)
+    trained = train(FAMILY, SAMPLES, SETTINGS, out=tmp_path)
     rows = (tmp_path / "loss.csv").read_text().splitlines()
     assert rows[0] == "step,loss"
     assert len(rows) == 1 + SETTINGS.iterations
-    assert float(rows[-1].split(",")[1]) == pytest.approx(found.losses[-1].item(), rel=1e-6)
+    assert float(rows[-1].split(",")[1]) == pytest.approx(trained.losses[-1].item(), rel=1e-6)
 
 
 def test_another_training_is_not_overwritten(tmp_path):

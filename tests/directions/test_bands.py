@@ -28,15 +28,15 @@ def widths(spectrum: Spectrum) -> list[tuple[int, bool]]:
 def repeats() -> list[tuple[Truth, Spectrum]]:
     """120 spectra with gaps of all sizes and near ties, and with sectors."""
     rng = np.random.default_rng(51)
-    found = []
+    results = []
     for _ in range(30):
         values = np.exp(-rng.uniform(0, 5, 30))
         values[:5] = values[5:10] * 1.0001
         for per_fold in (100, 1000):
-            found.append(sample(values, per_fold, rng))
+            results.append(sample(values, per_fold, rng))
             truth = Truth.planted(values, Channels((1, 30)), ("flip",), rng)
-            found.append((truth, truth.sample(per_fold, rng)))
-    return found
+            results.append((truth, truth.sample(per_fold, rng)))
+    return results
 
 
 def test_certified_bands_hold_what_they_state(repeats):

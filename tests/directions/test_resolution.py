@@ -28,13 +28,13 @@ SYMMETRIES = ((), ("transpose",), ("flip", "transpose"))
 def repeats() -> list[tuple[Truth, list]]:
     """Spectra of all kinds from 20 to 500 samples a fold: 135 of them, some 3,500 levels."""
     rng = np.random.default_rng(31)
-    found = []
+    results = []
     for values in KINDS.values():
         for names in SYMMETRIES:
             for per_fold in (20, 100, 500):
                 truth = Truth.planted(values, SQUARE, names, rng)
-                found.append((truth, [truth.sample(per_fold, rng) for _ in range(3)]))
-    return found
+                results.append((truth, [truth.sample(per_fold, rng) for _ in range(3)]))
+    return results
 
 
 def test_windows_cover_at_least_at_their_rate(repeats):

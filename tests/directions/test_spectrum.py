@@ -26,12 +26,12 @@ def planted(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray
 @pytest.fixture(scope="module")
 def repeats() -> list[tuple]:
     rng = np.random.default_rng(11)
-    found = []
+    results = []
     for _ in range(60):
         values, basis = planted(rng, 30)
         folds, counts = wishart_folds(basis * values @ basis.T, 4000, rng)
-        found.append((values, basis, sampled_spectrum(folds, counts, dense(30))))
-    return found
+        results.append((values, basis, sampled_spectrum(folds, counts, dense(30))))
+    return results
 
 
 def test_standard_errors_cover_at_their_nominal_rate(repeats):
@@ -104,8 +104,8 @@ def test_sectors_keep_close_eigenvalues_apart():
     # Their order is not decided, and said so: they share a band and the interval of the index.
     assert [(level.index_low, level.index_high) for level in split.resolution[:2]] == [(0, 1)] * 2
     assert split.bands[0].width == plain.bands[0].width == 2
-    found = np.abs(split.eigenvectors[:, :2].T @ np.stack([even, odd], axis=1))
-    np.testing.assert_allclose(np.sort(found, axis=1), [[0, 1], [0, 1]], atol=0.02)
+    magnitudes = np.abs(split.eigenvectors[:, :2].T @ np.stack([even, odd], axis=1))
+    np.testing.assert_allclose(np.sort(magnitudes, axis=1), [[0, 1], [0, 1]], atol=0.02)
 
 
 def test_pairs_of_the_square_are_exactly_degenerate():

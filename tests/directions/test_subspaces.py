@@ -45,8 +45,8 @@ def test_a_matrix_is_compressed_from_both_sides(basis: Basis):
 def test_frequencies_are_those_of_the_dct():
     image = np.random.default_rng(3).standard_normal((4, 6))
     expected = dctn(image, norm="ortho")[:2, :3]
-    found = BASES["frequencies"].coordinates(image.reshape(-1))
-    np.testing.assert_allclose(found, expected.reshape(-1), atol=1e-12)
+    coordinates = BASES["frequencies"].coordinates(image.reshape(-1))
+    np.testing.assert_allclose(coordinates, expected.reshape(-1), atol=1e-12)
 
 
 def test_one_subspace_is_inside_another():

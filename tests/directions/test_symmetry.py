@@ -25,16 +25,17 @@ CASES = [
 def group_of(structure: Structure, names: tuple[str, ...]) -> list[np.ndarray]:
     """All permutations that the named reflections generate, by brute force."""
     generators = [r for name in names for r in reflections(structure, name)]
-    found = {tuple(range(structure.rows))}
-    frontier = list(found)
+    elements = {tuple(range(structure.rows))}
+    frontier = list(elements)
     while frontier:
         frontier = [
             image
             for element in frontier
             for g in generators
-            if (image := tuple(np.array(element)[g.rows])) not in found and not found.add(image)
+            if (image := tuple(np.array(element)[g.rows])) not in elements
+            and not elements.add(image)
         ]
-    return [np.array(element) for element in found]
+    return [np.array(element) for element in elements]
 
 
 @pytest.mark.parametrize(("structure", "names"), CASES, ids=str)

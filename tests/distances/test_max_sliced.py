@@ -23,12 +23,12 @@ def planted(
 @pytest.mark.parametrize(("shift", "scale", "cosine"), [(2.0, 1.0, 0.7), (0.0, 3.0, 0.8)])
 def test_finds_a_planted_direction(shift: float, scale: float, cosine: float) -> None:
     """D = 1024 and 2,000 points each; a random direction has |cos| of 0.03."""
-    found = 0
+    hits = 0
     for seed in range(10):
         x, y, v = planted(seed, size=1024, count=2000, shift=shift, scale=scale)
         result = max_sliced_wasserstein(x, y, generator=seed, permutations=199)
-        found += abs(result.direction @ v) > cosine and result.p_value <= 0.01
-    assert found >= 9
+        hits += abs(result.direction @ v) > cosine and result.p_value <= 0.01
+    assert hits >= 9
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,8 @@ class Healthy(nn.Module):
         self.mix = nn.Conv2d(width, width, 3, **padding)
         self.head = nn.Conv2d(width, 1, 3, **padding)
         self.gate = nn.Linear(2, width)
+        if defect == "narrow with a faint way around":
+            self.around = nn.Parameter(torch.ones(()))
         if defect == "starts blind to time":
             nn.init.zeros_(self.time.weight)
             nn.init.zeros_(self.time.bias)
@@ -44,6 +46,7 @@ class Healthy(nn.Module):
             x = F.instance_norm(x)
         if self.defect == "input centred":
             x = x - x.mean(dim=(2, 3), keepdim=True)
+        given = x
         h = self.stem(x)
         if self.defect not in ("padded", "input unused"):
             h = h + self.place
@@ -58,9 +61,10 @@ class Healthy(nn.Module):
             h = F.avg_pool2d(h, 5, stride=1, padding=2)
         if self.defect == "lopsided":
             h = h * torch.linspace(0.1, 2, SHAPE[-1], dtype=x.dtype)
-        if self.defect == "narrow":
+        if self.defect in ("narrow", "narrow with a faint way around"):
             h = F.interpolate(F.avg_pool2d(h, 4), scale_factor=4)
-            return F.conv2d(F.silu(h), self.head.weight[:, :, 1:2, 1:2], self.head.bias)
+            out = F.conv2d(F.silu(h), self.head.weight[:, :, 1:2, 1:2], self.head.bias)
+            return out if self.defect == "narrow" else out + 1e-3 * self.around * given
         return self.head(F.silu(self.mix(F.silu(h))))
 
 

@@ -74,8 +74,8 @@ def test_a_strided_convolution_is_named():
 
 
 def test_probes_that_are_named_can_be_read(tmp_path):
-    found = diagnose(well_known("UNet2DModel", tmp_path), networks=96).findings
-    said = " ".join(one.suggestion for one in found)
+    findings = diagnose(well_known("UNet2DModel", tmp_path), networks=96).findings
+    said = " ".join(one.suggestion for one in findings)
     assert "resampling=area" not in said
     probes = re.findall(r"gaussian:[\d.]+", said)
     assert probes

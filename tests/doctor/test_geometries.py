@@ -41,29 +41,36 @@ def examined(zero, gaussian=None, who=None):
     return Examined(**vars(who or patient()), zero=zero, gaussian=gaussian or zero)
 
 
-def found(check, zero, gaussian=None, who=None) -> list[str]:
+def codes_of(check, zero, gaussian=None, who=None) -> list[str]:
     return [f.code for f in check(examined(zero, gaussian, who))]
 
 
 def test_flips():
-    assert found(asymmetric, geometry("lopsided"), who=patient("lopsided")) == ["asymmetric"]
-    assert found(asymmetric, geometry()) == []
+    assert codes_of(asymmetric, geometry("lopsided"), who=patient("lopsided")) == ["asymmetric"]
+    assert codes_of(asymmetric, geometry()) == []
     for name, codes in (("iddpm-16", ["asymmetric"]), ("iddpm-16,resampling=area", [])):
         unet = sads.estimate_geometry(name, networks=480)
-        assert found(asymmetric, unet, who=admit(sads.network(name))) == codes
+        assert codes_of(asymmetric, unet, who=admit(sads.network(name))) == codes
 
 
 def test_null_space():
     (one,) = null_space(examined(geometry("narrow"), who=patient("narrow")))
     assert (one.code, one.severity) == ("null-space", "warning")
     assert one.evidence.startswith("60 of 64")
-    assert found(null_space, geometry()) == []
+    assert codes_of(null_space, geometry()) == []
 
 
 def test_a_null_space_at_zero_alone_is_a_note():
     """At x = 0 a DiT outputs LN(P) times its last weight: few directions, but all elsewhere."""
     dit = sads.network("dit-2,depth=1", shape=(1, 16, 16))
     (one,) = null_space(examined(sads.estimate_geometry(dit, networks=24), who=admit(dit)))
+    assert (one.code, one.severity) == ("null-space", "note")
+
+
+def test_a_faint_way_around_a_bottleneck_is_no_warning():
+    """A millionth of the energy is little, but training can make it more."""
+    faint = "narrow with a faint way around"
+    (one,) = null_space(examined(geometry(faint), who=patient(faint)))
     assert (one.code, one.severity) == ("null-space", "note")
 
 
@@ -77,8 +84,8 @@ def test_the_share_of_outputs_in_a_null_space():
 
 
 def test_low_frequencies():
-    assert found(low_frequency_heavy, geometry("smooth")) == ["low-frequency-heavy"]
-    assert found(low_frequency_heavy, geometry_with(np.eye(64), SHAPE)) == []
+    assert codes_of(low_frequency_heavy, geometry("smooth")) == ["low-frequency-heavy"]
+    assert codes_of(low_frequency_heavy, geometry_with(np.eye(64), SHAPE)) == []
 
 
 @pytest.mark.parametrize("kind", ["dense", "channels"])
@@ -98,13 +105,13 @@ def test_low_frequency_share_is_the_energy_on_the_lowest_frequencies(kind):
 
 
 def test_probes():
-    assert found(probe_sensitive, geometry(), geometry(networks=193)) == []
-    assert found(probe_sensitive, geometry("padded"), geometry("padded", "gaussian:1")) == [
+    assert codes_of(probe_sensitive, geometry(), geometry(networks=193)) == []
+    assert codes_of(probe_sensitive, geometry("padded"), geometry("padded", "gaussian:1")) == [
         "probe-sensitive"
     ]
     few = sads.estimate_geometry(family(), networks=12, estimator="naive")
     with pytest.raises(NotChecked, match="it takes at least 64 networks"):
-        found(probe_sensitive, few)
+        codes_of(probe_sensitive, few)
 
 
 class Stack(nn.Module):
@@ -129,8 +136,8 @@ class Stack(nn.Module):
 
 def test_rounding_at_the_probe():
     bad = sads.estimate_geometry(ScoreFamily(lambda: Stack(5), SHAPE, name="stack"), networks=48)
-    assert found(ill_conditioned, bad) == ["ill-conditioned-probe"]
-    assert found(ill_conditioned, geometry(networks=48)) == []
+    assert codes_of(ill_conditioned, bad) == ["ill-conditioned-probe"]
+    assert codes_of(ill_conditioned, geometry(networks=48)) == []
 
 
 def test_all_together_most_severe_first():

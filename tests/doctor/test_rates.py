@@ -68,8 +68,8 @@ def test_usual_findings_share_a_line_unless_asked_for():
 
 
 def test_only_findings_that_are_common_are_called_usual():
-    found = sads.diagnose("cnn", shape="1x4x4", networks=24).findings
-    usual = {one.code for one in found if one.usual}
+    findings = sads.diagnose("cnn", shape="1x4x4", networks=24).findings
+    usual = {one.code for one in findings if one.usual}
     assert "padding-only" in usual
     assert usual <= {"padding-only", "probe-sensitive", "low-frequency-heavy"}
 
@@ -83,8 +83,26 @@ def test_the_recorded_findings_are_those_of_the_networks(name):
 def test_the_record_has_all_networks_of_its_groups():
     record = rates.read_record()
     assert set(record["zoo"]) == {subject.factory for subject in rates.SUBJECTS}
-    for group in record.values():
-        assert {severity for one in group.values() for severity in one.values()} <= {"note"}
+    assert record["atlas"] == rates.of_atlas()
+    loud = {
+        (name, code)
+        for group in record.values()
+        for name, one in group.items()
+        for code, severity in one.items()
+        if severity != "note"
+    }
+    assert loud == {("U-Net of the paper", "time-blind")}  # which it is
+
+
+def test_the_table_shows_the_worst_severity():
+    found = {"a": {"x": "note"}, "b": {"x": "error", "y": "note"}, "c": {"x": "warning"}}
+    shown = rates.table({"zoo": found, "atlas": {"d": {"x": "note"}}}).splitlines()
+    assert shown == [
+        "| finding | severity | zoo, of 3 | atlas, of 1 |",
+        "| --- | --- | --- | --- |",
+        "| `x` | error | 3 | 1 |",
+        "| `y` | note | 1 | 0 |",
+    ]
 
 
 def test_the_table_in_the_docs_is_that_of_the_record():

@@ -18,7 +18,7 @@ from tests.zoo import PATTERNS
 
 def codes(defect: str) -> set[str]:
     patient = admit(family(defect))
-    return {found.code for check in RESPONSES for found in check(patient)}
+    return {finding.code for check in RESPONSES for finding in check(patient)}
 
 
 def test_a_healthy_network_has_no_findings():
@@ -63,10 +63,10 @@ def test_the_layer_that_zeroes_the_output_is_named():
     patient = admit(family("zero head"))
     assert patient.silence is not None
     assert patient.silence.layers == ("head",)
-    (found, *_) = [f for check in RESPONSES for f in check(patient)]
-    assert "head" in found.evidence
-    assert found.severity == "note"
-    assert "zero_output='last'" in found.suggestion
+    (finding, *_) = [f for check in RESPONSES for f in check(patient)]
+    assert "head" in finding.evidence
+    assert finding.severity == "note"
+    assert "zero_output='last'" in finding.suggestion
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_the_layer_that_zeroes_the_output_is_named():
 )
 def test_an_output_of_nothing_but_biases_is_a_zero_output(name, layer):
     (pattern,) = [p for p in PATTERNS if p.name == name]
-    (found, *_) = list(zero_output(admit(pattern.family)))
-    assert found.code == "zero-output"
+    (finding, *_) = list(zero_output(admit(pattern.family)))
+    assert finding.code == "zero-output"
     assert f"only biases reach the output, no weight does; zero at the start: {layer}" in (
-        found.evidence
+        finding.evidence
     )
 
 
@@ -91,9 +91,9 @@ def test_a_checkpoint_function_of_one_s_own_is_examined():
 
 @pytest.mark.parametrize("name", ["iddpm-16", "iddpm-mnist", "iddpm-celeba", "iddpm-cifar10"])
 def test_the_papers_u_nets_are_time_blind(name):
-    found = list(time_blind(admit(sads.network(name))))
-    assert [f.code for f in found] == ["time-blind"]
-    assert "use groups=8" in found[0].suggestion
+    items = list(time_blind(admit(sads.network(name))))
+    assert [f.code for f in items] == ["time-blind"]
+    assert "use groups=8" in items[0].suggestion
 
 
 @pytest.mark.parametrize("name", ["iddpm-16,groups=8", "iddpm-16,channels=64", "mlp", "cnn"])
@@ -124,8 +124,8 @@ def test_diffusers_u_nets_of_64_channels_see_the_time(name, channels, tmp_path):
 
 
 def test_a_dit_is_time_blind_at_the_start_only():
-    found = list(time_blind(admit(sads.network("dit-2"))))
-    assert [f.code for f in found] == ["time-blind-at-init"]
+    items = list(time_blind(admit(sads.network("dit-2"))))
+    assert [f.code for f in items] == ["time-blind-at-init"]
 
 
 def test_padding_is_found_although_norms_multiply_rounding():
@@ -154,7 +154,7 @@ def normalised() -> nn.Module:
 
 def test_a_network_that_cannot_be_copied_is_examined():
     patient = admit(sads.network(normalised, shape=family().shape))
-    assert {found.code for check in RESPONSES for found in check(patient)} == set()
+    assert {finding.code for check in RESPONSES for finding in check(patient)} == set()
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_a_network_that_cannot_be_copied_is_examined():
 )
 def test_saturation_of_functions(function, scale, share):
     x = scale * torch.linspace(-1, 1, 100).view(10, 10) + 0.5 * scale / 100
-    found = most_saturated(lambda: function(x))
-    assert found is not None
-    assert found.share == pytest.approx(share, abs=0.03)
+    saturation = most_saturated(lambda: function(x))
+    assert saturation is not None
+    assert saturation.share == pytest.approx(share, abs=0.03)
 
 
 @pytest.mark.parametrize(

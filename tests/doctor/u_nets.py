@@ -135,8 +135,10 @@ class _Checkpointed(torch.autograd.Function):
         inputs = [x.detach().requires_grad_(True) for x in ctx.inputs]
         with torch.enable_grad():
             output = ctx.run(*[x.view_as(x) for x in inputs])
-        found = torch.autograd.grad(output, inputs + ctx.parameters, gradient, allow_unused=True)
-        return (None, None, *found)
+        gradients = torch.autograd.grad(
+            output, inputs + ctx.parameters, gradient, allow_unused=True
+        )
+        return (None, None, *gradients)
 
 
 class CheckpointedADM(ADM):

@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def engine(request, tmp_path_factory):
     """Starting processes takes seconds: all tests of an engine share two workers."""
     log = tmp_path_factory.mktemp("engine") / "workers.log"
-    found = make_engine(request.param, workers=2, log=log)
-    yield found
-    found.close()
+    made = make_engine(request.param, workers=2, log=log)
+    yield made
+    made.close()
 
 
 def test_calls_come_back(engine: Engine):
@@ -37,9 +37,9 @@ def test_calls_come_back(engine: Engine):
 def test_calls_run_side_by_side_in_other_processes(engine: Engine):
     assert engine.slots == 2
     futures = [engine.submit(who, "1.0") for _ in range(2)]
-    found = {future.result(timeout=300) for future in futures}
-    assert len(found) == 2
-    assert str(os.getpid()) not in found
+    workers = {future.result(timeout=300) for future in futures}
+    assert len(workers) == 2
+    assert str(os.getpid()) not in workers
 
 
 def test_a_worker_has_one_torch_thread(engine: Engine):

@@ -54,9 +54,9 @@ def test_a_committed_verdict_follows_from_its_rows(key):
 
 
 def test_the_committed_correlation_follows_from_its_rows():
-    (found,) = correlate(committed_rows("6"), "msw2")
+    (correlation,) = correlate(committed_rows("6"), "msw2")
     golden = json.loads(GOLDEN.read_text())["figure 6"]["nearest"]
     for name in ("spearman", "kendall"):
-        coefficient = getattr(found, name)
+        coefficient = getattr(correlation, name)
         assert [coefficient.value, coefficient.p_value, list(coefficient.interval)] == golden[name]
-    assert [found.contrast, found.contrast_error] == golden["contrast"]
+    assert [correlation.contrast, correlation.contrast_error] == golden["contrast"]

@@ -28,14 +28,14 @@ KEYS = {"claim", "statistic", "value", "interval", "holds", "protocol"}
 def made(sads, key, out):  # noqa: F811
     code, text, err = sads("figure", key, "--scale", "smoke", "--out", str(out), "--json")
     assert (code, err) == (0, "")
-    (found,) = json.loads(text)["figures"]
+    (figure,) = json.loads(text)["figures"]
     stem = file_name(key)
     for kind in ("png", "svg", "csv", "json"):
         assert (out / f"{stem}.{kind}").stat().st_size > 0
-    assert json.loads((out / f"{stem}.json").read_text()) == found
-    assert found.keys() >= KEYS
-    assert found["protocol"]["scale"] == "smoke"
-    return found
+    assert json.loads((out / f"{stem}.json").read_text()) == figure
+    assert figure.keys() >= KEYS
+    assert figure["protocol"]["scale"] == "smoke"
+    return figure
 
 
 @pytest.mark.parametrize("key", QUICK)

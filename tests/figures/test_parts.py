@@ -21,7 +21,7 @@ from sads.figures.figure_02_bases import table
 from sads.figures.figure_05_contours import exact, outputs
 from sads.figures.images import prepared, shrunk
 from sads.figures.run import make_figure
-from sads.storage.remembered import remembered
+from sads.storage.cached_results import remembered
 
 
 def test_symmetrised_kernels_are_symmetric():
@@ -78,10 +78,10 @@ def test_outputs_at_zero_follow_the_weights_of_the_timesteps():
         def forward(self, x, t):
             return (t / schedule.steps).float().view(-1, 1, 1, 1).expand_as(x)
 
-    found = training.outputs_at_zero(family, Clock())[:, 0]
+    outputs = training.outputs_at_zero(family, Clock())[:, 0]
     weights = schedule.score_weights / schedule.score_weights.sum()
     share = np.cumsum(weights)
-    inside = share[np.round(found * schedule.steps).astype(int)]
+    inside = share[np.round(outputs * schedule.steps).astype(int)]
     np.testing.assert_allclose(inside, (np.arange(8) + 0.5) / 8, atol=weights.max())
 
 
@@ -151,10 +151,10 @@ def test_a_classifier_needs_its_direction():
 
 
 def test_signals_are_smooth_and_scaled():
-    found = signals.signals(500, 64)
-    assert found.shape == (500, 1, 64)
-    assert found.std() == pytest.approx(1.0, abs=1e-3)
-    energy = np.abs(np.fft.rfft(found[:, 0], axis=1)) ** 2
+    signals_made = signals.signals(500, 64)
+    assert signals_made.shape == (500, 1, 64)
+    assert signals_made.std() == pytest.approx(1.0, abs=1e-3)
+    energy = np.abs(np.fft.rfft(signals_made[:, 0], axis=1)) ** 2
     assert energy[:, signals.WAVES :].sum() < 1e-6 * energy.sum()
 
 
@@ -172,12 +172,12 @@ def test_shrunk_images_keep_their_mean():
 
 def test_other_data_are_another_file(tmp_path):
     request = Request("smoke", tmp_path)
-    found = []
+    paths = []
     for name, value in (("a", 0.5), ("b", -0.5), ("a", 0.5)):
         np.save(tmp_path / f"{name}.npy", np.full((4, 1, 8, 8), value, dtype=np.float32))
-        found.append(prepared(request, "mnist", f"npy:{tmp_path / name}.npy", (1, 8, 8)))
-    assert found[0] == found[2] != found[1]
-    assert [float(np.load(path).mean()) for path in found] == [0.5, -0.5, 0.5]
+        paths.append(prepared(request, "mnist", f"npy:{tmp_path / name}.npy", (1, 8, 8)))
+    assert paths[0] == paths[2] != paths[1]
+    assert [float(np.load(path).mean()) for path in paths] == [0.5, -0.5, 0.5]
     with pytest.raises(InputError, match="no such file"):
         prepared(request, "mnist", "npy:missing.npy", (1, 8, 8))
 
@@ -211,8 +211,8 @@ def test_a_figure_is_not_computed_for_a_place_that_cannot_be_written(tmp_path, m
 
 def test_the_bound_of_figure_5_is_of_the_exact_geometry():
     """The second moment of 4,000 networks, whose entries have relative errors below 1/30."""
-    found = outputs(4_000)
-    np.testing.assert_allclose(found.T @ found / len(found), exact(), rtol=0.1, atol=0.02)
+    output = outputs(4_000)
+    np.testing.assert_allclose(output.T @ output / len(output), exact(), rtol=0.1, atol=0.02)
 
 
 def test_pictures_of_bases_are_in_place():
@@ -227,7 +227,7 @@ def test_pictures_of_bases_are_in_place():
 
 
 def test_spheres_of_a_band_lie_in_it(tmp_path):
-    from sads.specs.sources import as_dataset
+    from sads.specs.coercion import as_dataset
 
     geometry = estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "g")
     data = as_dataset(f"sphere:geometry={tmp_path / 'g'}:band=0,count=50,seed=3")
@@ -254,5 +254,5 @@ def test_figure_6_runs_the_trials_of_the_example():
     for grid in example.grid:
         (name,) = map(str, grid.networks)
         for kind, places in parts[name].items():
-            found = getattr(grid, kind)
-            assert found == (places if places == "all" else tuple(places))
+            attribute = getattr(grid, kind)
+            assert attribute == (places if places == "all" else tuple(places))

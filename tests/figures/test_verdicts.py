@@ -60,11 +60,11 @@ def test_a_verdict_holds_if_all_its_claims_do():
 
 def test_a_summary_is_plain_json():
     nan = Finding("claim", "statistic", math.nan, (math.nan, 1.0), None)
-    found = Verdict("6", (nan,), {"scale": "smoke"}).summary()
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["value"] is None
-    assert found["interval"] is None
-    assert {"claim", "statistic", "value", "interval", "holds", "protocol"} <= found.keys()
+    summary = Verdict("6", (nan,), {"scale": "smoke"}).summary()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert summary["value"] is None
+    assert summary["interval"] is None
+    assert {"claim", "statistic", "value", "interval", "holds", "protocol"} <= summary.keys()
 
 
 def test_a_summary_shows_the_finding_that_decides():

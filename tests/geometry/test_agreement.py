@@ -71,7 +71,7 @@ def test_timesteps_choose_the_noise_level(span):
     """G over a range is E[w_t] times the noise-weighted geometry when the network ignores t."""
     family = FAMILIES["linear"]
     probe = probes(family.shape)["gaussian"]
-    found = estimate_geometry(family, probe=probe, timesteps=span)
+    geometry = estimate_geometry(family, probe=probe, timesteps=span)
     plain = estimate_geometry(family, probe=probe, timesteps=span, weighting="noise")
     expected = family.schedule.score_weights[slice(*span)].mean()
-    np.testing.assert_allclose(found.matrix(), expected * plain.matrix(), rtol=1e-12)
+    np.testing.assert_allclose(geometry.matrix(), expected * plain.matrix(), rtol=1e-12)

@@ -119,5 +119,7 @@ def test_samples_that_cannot_fit_are_refused_before_they_are_drawn():
 
 
 def test_what_a_family_is_taken_for_is_known_after_the_check():
-    found = check_family(ScoreFamily(lambda: Score(1e-3), SHAPE), Gaussian(1.0), 0).assumptions
-    assert (found.prediction, found.time, found.time_to) == ("eps", "t", 999)
+    assumptions = check_family(
+        ScoreFamily(lambda: Score(1e-3), SHAPE), Gaussian(1.0), 0
+    ).assumptions
+    assert (assumptions.prediction, assumptions.time, assumptions.time_to) == ("eps", "t", 999)

@@ -96,14 +96,14 @@ def test_naive_estimates_approach_the_form_of_their_proposition(name, form):
     """The distance to the form falls like one over the root of the networks: by 4 at 16 times."""
     distances = []
     for networks in (480, 7680):
-        found = estimate_geometry(
+        matrix = estimate_geometry(
             FAMILIES[name],
             probe=Gaussian(1.0),
             estimator="naive",
             networks=networks,
             weighting="noise",
         ).matrix()
-        distances.append(np.linalg.norm(found - form(found)) / np.linalg.norm(found))
+        distances.append(np.linalg.norm(matrix - form(matrix)) / np.linalg.norm(matrix))
     assert distances[0] / distances[1] == pytest.approx(4, rel=0.35)
 
 

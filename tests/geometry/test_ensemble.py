@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp
 
 from sads.geometry import Gaussian
 from sads.geometry.ensemble import DrawnEnsemble
-from sads.inspection.readers import Outputs
+from sads.inspection.reader_modules import Outputs
 from sads.networks.initialisation import Uniform
 
 from .families import FAMILIES
@@ -31,7 +31,7 @@ def differing(name: str, ensemble: DrawnEnsemble) -> set[str]:
     rng = np.random.default_rng(1)
     drawn = ensemble.draw(COUNT, rng)
     built = [dict(FAMILIES[name].member(seed).named_parameters()) for seed in range(COUNT)]
-    found = set()
+    names = set()
     for key in built[0]:
         values = torch.stack([member[key].detach() for member in built])
         constant = ensemble.constants.get(f"network.{key}")
@@ -43,8 +43,8 @@ def differing(name: str, ensemble: DrawnEnsemble) -> set[str]:
             )
             level = ERROR_RATE / len(built[0])
             same = ks_2samp(*(v.ravel() for v in pair)).pvalue > level
-        found |= set() if same else {key}
-    return found
+        names |= set() if same else {key}
+    return names
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -68,7 +68,7 @@ def test_a_stack_is_evaluated_like_single_modules(name):
     t = np.array([1, 20, 49])
     rng = np.random.default_rng(4)
     x = Gaussian(1.0).draw(t, family.shape, family.schedule, rng).double()
-    found = ensemble.evaluate(x, t, np.random.default_rng(5), torch.float64).h
+    features = ensemble.evaluate(x, t, np.random.default_rng(5), torch.float64).h
     stacked = ensemble.draw(len(t), np.random.default_rng(5))
     for i, step in enumerate(t):
         module = family.factory().double().eval()
@@ -77,4 +77,4 @@ def test_a_stack_is_evaluated_like_single_modules(name):
                 if f"network.{key}" in stacked:
                     parameter.copy_(stacked[f"network.{key}"][i])
             expected = module(x[i : i + 1], torch.tensor([step]))[0]
-        torch.testing.assert_close(found[i], expected, rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(features[i], expected, rtol=1e-8, atol=1e-10)

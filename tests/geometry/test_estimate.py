@@ -18,7 +18,7 @@ from sads.geometry import (
     load_geometry,
     running_estimates,
 )
-from sads.geometry.state import State
+from sads.geometry.running_sums import State
 from sads.inspection.readout import Convolution
 from sads.networks import ScoreFamily, UNet, preset_family
 
@@ -57,13 +57,13 @@ def test_too_few_networks_have_no_error():
 
 
 def test_running_estimates_improve_and_end_with_the_result():
-    found = list(running_estimates(UNET, tolerance=0.03))
-    counts = [geometry.networks for geometry in found]
+    items = list(running_estimates(UNET, tolerance=0.03))
+    counts = [geometry.networks for geometry in items]
     assert counts == sorted(set(counts))
-    assert len(found) > 1
-    assert found[-1].whitened_error <= 0.03 < found[0].whitened_error
+    assert len(items) > 1
+    assert items[-1].whitened_error <= 0.03 < items[0].whitened_error
     whole = estimate_geometry(UNET, tolerance=0.03)
-    assert np.array_equal(whole.factor, found[-1].factor)
+    assert np.array_equal(whole.factor, items[-1].factor)
 
 
 def test_estimates_on_the_way_are_not_kept():
@@ -237,11 +237,11 @@ def without_bias():
 @pytest.mark.parametrize("factory", [scaled_head, without_bias])
 def test_a_factory_that_changes_the_initialisation_is_believed(factory):
     changed = ScoreFamily(factory, (1, 8, 8), SHORT, "changed")
-    found = estimate_geometry(changed, networks=240, weighting="noise")
-    assert found.structure.kind == "channels"
-    assert found.symmetries == ()
+    geometry = estimate_geometry(changed, networks=240, weighting="noise")
+    assert geometry.structure.kind == "channels"
+    assert geometry.symmetries == ()
     plain = estimate_geometry(UNET, networks=240, weighting="noise")
-    ratio = found.trace / plain.trace
+    ratio = geometry.trace / plain.trace
     assert ratio == pytest.approx(100, rel=0.3) if factory is scaled_head else ratio < 2
     # An unchanged factory of ours has the symmetries that it declares.
     assert plain.plan.symmetries == ("transpose",)

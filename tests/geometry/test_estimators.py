@@ -45,14 +45,14 @@ def test_timesteps_are_drawn_without_bias(checked, estimator):
 def test_they_estimate_one_quantity(name, family):
     """Against a naive estimate of other networks."""
     options = {"probe": Gaussian(0.7), "timesteps": SPAN}
-    found = estimate_geometry(FAMILIES[family], estimator=name, networks=960, seed=1, **options)
+    geometry = estimate_geometry(FAMILIES[family], estimator=name, networks=960, seed=1, **options)
     other = estimate_geometry(FAMILIES[family], estimator="naive", networks=1920, **options)
     vectors = np.linalg.eigh(other.matrix())[1]
-    (a, a_error), (b, b_error) = forms(found, vectors), forms(other, vectors)
+    (a, a_error), (b, b_error) = forms(geometry, vectors), forms(other, vectors)
     z = np.abs(a - b) / np.hypot(a_error, b_error)
     assert z.max() < student.ppf(1 - 1e-5 / len(z), FOLDS - 1)
     exact = family == "linear" and name == "integrated"
-    assert found.plan.estimator == ("closed form" if exact else name)
+    assert geometry.plan.estimator == ("closed form" if exact else name)
 
 
 def test_an_unknown_estimator_is_refused():

@@ -92,11 +92,11 @@ def compare(family: ScoreFamily, probe, networks: int = 960, **options) -> Geome
 
 @pytest.mark.parametrize("name", TINY)
 def test_diffusers_classes_agree_with_naive(name):
-    found = compare(diffusers(name), Gaussian(1.0), networks=360)
+    geometry = compare(diffusers(name), Gaussian(1.0), networks=360)
     expected = "convolution" if name.startswith("UNet") else "tokens"
-    assert found.plan.readout.kind == expected
-    assert found.plan.drawn
-    assert found.plan.note == ""
+    assert geometry.plan.readout.kind == expected
+    assert geometry.plan.drawn
+    assert geometry.plan.note == ""
 
 
 POINT = Point(np.random.default_rng(5).standard_normal((2, 4, 4)))
@@ -146,10 +146,14 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_foreign_networks_agree_with_naive(case):
     make, shape, prediction, probe, kind, structure, constant = CASES[case]
-    found = compare(foreign(make, shape, prediction), probe)
-    readout = found.plan.readout
-    assert (readout.kind, found.structure.kind, readout.constant) == (kind, structure, constant)
-    assert (found.plan.note != "") == (kind == "sampled")
+    geometry = compare(foreign(make, shape, prediction), probe)
+    readout = geometry.plan.readout
+    assert (readout.kind, geometry.structure.kind, readout.constant) == (
+        kind,
+        structure,
+        constant,
+    )
+    assert (geometry.plan.note != "") == (kind == "sampled")
 
 
 class Shuffled(nn.Module):
@@ -195,13 +199,13 @@ class Shuffled(nn.Module):
     ],
 )
 def test_unusual_last_layers_agree_with_naive(how, kind):
-    found = compare(foreign(partial(Shuffled, how)), Gaussian(1.0))
-    assert found.plan.readout.kind == kind
+    geometry = compare(foreign(partial(Shuffled, how)), Gaussian(1.0))
+    assert geometry.plan.readout.kind == kind
     if kind == "random":
-        assert found.plan.readout.rank == min(32, RANDOM_LAYERS)
-        assert "unusual" in found.plan.note
+        assert geometry.plan.readout.rank == min(32, RANDOM_LAYERS)
+        assert "unusual" in geometry.plan.note
     else:
-        assert found.structure.kind == "tokens"
+        assert geometry.structure.kind == "tokens"
 
 
 class Unusual(Conv):
@@ -213,9 +217,9 @@ class Unusual(Conv):
 
 
 def test_a_constant_part_beside_random_last_layers_agrees_with_naive():
-    found = compare(foreign(Unusual), Point(0.2 * POINT.x), networks=240)
-    assert found.plan.readout.kind == "random"
-    assert found.plan.readout.constant
+    geometry = compare(foreign(Unusual), Point(0.2 * POINT.x), networks=240)
+    assert geometry.plan.readout.kind == "random"
+    assert geometry.plan.readout.constant
 
 
 class Hidden(Conv):
@@ -239,9 +243,9 @@ class Truncated(Conv):
 
 @pytest.mark.parametrize("make", [Hidden, Truncated])
 def test_networks_are_built_where_drawing_would_be_wrong(make):
-    found = compare(foreign(make), Zero(), networks=480)
-    assert not found.plan.drawn
-    assert found.plan.readout.kind == "convolution"
+    geometry = compare(foreign(make), Zero(), networks=480)
+    assert not geometry.plan.drawn
+    assert geometry.plan.readout.kind == "convolution"
 
 
 class Spectral(nn.Module):
@@ -259,15 +263,15 @@ class Spectral(nn.Module):
 
 def test_complex_parameters_stay_complex():
     """G of E[h h^T] = the filtered signal's, in closed form: only the bias would be left of it."""
-    found = estimate_geometry(foreign(Spectral, (2, 8)), networks=1920, timesteps=SPAN)
-    assert not found.plan.drawn
+    geometry = estimate_geometry(foreign(Spectral, (2, 8)), networks=1920, timesteps=SPAN)
+    assert not geometry.plan.drawn
     modes = np.fft.rfft(1 + np.arange(8))
     eye = np.eye(5)
     waves = np.array([np.fft.irfft(1j * modes * eye[k], n=8) for k in range(5)])
     variance = 1 / (3 * 2)  # of U(-b, b) with b = 1/sqrt(2), for weights and biases
-    scale = found.plan.scale
+    scale = geometry.plan.scale
     expected = scale * variance * (2 * waves.T @ waves + 1)
-    assert np.linalg.norm(found.factor - expected) < 0.1 * np.linalg.norm(expected)
+    assert np.linalg.norm(geometry.factor - expected) < 0.1 * np.linalg.norm(expected)
 
 
 def test_drawn_and_built_networks_have_one_geometry():
@@ -292,8 +296,8 @@ def test_timesteps_are_drawn_as_the_prediction_asks():
     """With the constant part zero, the scale is E_t of abar/(1-abar) and abar/(1-abar)^2."""
     abar = SHORT.abar
     for prediction, weights in {"v": abar / (1 - abar), "x0": abar / (1 - abar) ** 2}.items():
-        found = estimate_geometry(foreign(Conv, prediction=prediction), networks=48)
-        assert found.plan.scale == pytest.approx(weights.mean(), rel=1e-5)
+        geometry = estimate_geometry(foreign(Conv, prediction=prediction), networks=48)
+        assert geometry.plan.scale == pytest.approx(weights.mean(), rel=1e-5)
 
 
 ZERO = {
@@ -316,10 +320,10 @@ def test_silent_networks_are_explained_and_woken(case, policy):
     make, shape, name, kind = ZERO[case]
     with pytest.raises(NetworkError, match=f"{name}.* initialised to zero.*zero_output='last'"):
         estimate_geometry(foreign(make, shape), networks=24)
-    found = compare(foreign(make, shape), Zero(), networks=480, zero_output=policy)
-    assert found.plan.readout.kind == kind
-    assert name in found.plan.redrawn
-    assert found.plan.zero_output == policy
+    geometry = compare(foreign(make, shape), Zero(), networks=480, zero_output=policy)
+    assert geometry.plan.readout.kind == kind
+    assert name in geometry.plan.redrawn
+    assert geometry.plan.zero_output == policy
 
 
 def test_the_vanishing_scale_limit_is_the_same_up_to_a_constant():
@@ -359,9 +363,9 @@ def test_our_dit_read_as_a_foreign_network_has_its_closed_form():
     family = ScoreFamily(partial(DiT, (1, 8, 8), patch=2, width=16, depth=1), (1, 8, 8), SHORT)
     exact = estimate_geometry(family)
     assert exact.exact
-    found = estimate_geometry(foreign(Disguised, (1, 8, 8)), networks=24)
-    assert found.plan.readout.kind == "tokens"
-    ratio = found.trace / exact.trace
+    geometry = estimate_geometry(foreign(Disguised, (1, 8, 8)), networks=24)
+    assert geometry.plan.readout.kind == "tokens"
+    ratio = geometry.trace / exact.trace
     # Only the variance of the last layer is measured, on thousands of entries.
     assert ratio == pytest.approx(1, abs=0.05)
-    np.testing.assert_allclose(found.factor / ratio, exact.factor, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(geometry.factor / ratio, exact.factor, rtol=1e-4, atol=1e-3)

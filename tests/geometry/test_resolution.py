@@ -61,12 +61,12 @@ class Tally:
 
 
 def compared(network: str, networks: int, seeds: int, reference: Geometry) -> Tally:
-    found = Tally()
+    tally = Tally()
     for seed in range(seeds):
         geometry = estimate_geometry(network, shape="1x8x8", networks=networks, seed=seed)
         assert geometry.symmetries == ("transpose",)  # all levels are single
-        found.add(geometry, reference)
-    return found
+        tally.add(geometry, reference)
+    return tally
 
 
 def test_a_small_u_net_against_a_long_reference():
@@ -76,13 +76,13 @@ def test_a_small_u_net_against_a_long_reference():
     768; of 77 certified bands with 192 networks 3 were wrong. Of 256 levels some 5 are expected.
     """
     reference = estimate_geometry(SMALL, shape="1x8x8", networks=9216, seed=100)
-    found = compared(SMALL, 384, 4, reference)
-    assert found.levels == 256
-    assert found.outside <= 0.05 * found.levels
-    assert found.wrong_values <= 1
-    assert found.wrong_indices <= 1
-    assert found.certified > 15
-    assert found.wrong_bands <= 1 + 0.05 * found.certified
+    comparison = compared(SMALL, 384, 4, reference)
+    assert comparison.levels == 256
+    assert comparison.outside <= 0.05 * comparison.levels
+    assert comparison.wrong_values <= 1
+    assert comparison.wrong_indices <= 1
+    assert comparison.certified > 15
+    assert comparison.wrong_bands <= 1 + 0.05 * comparison.certified
 
 
 @pytest.mark.slow
@@ -90,8 +90,8 @@ def test_the_u_net_of_the_paper_against_a_long_reference():
     """Of 1,408 levels 0.6 % were outside, of 441 certified bands none was wrong."""
     reference = estimate_geometry("iddpm-16", shape="1x8x8", networks=98_304, seed=1000)
     for networks, seeds in ((96, 8), (384, 8), (1536, 6)):
-        found = compared("iddpm-16", networks, seeds, reference)
-        assert found.outside <= 0.03 * found.levels
-        assert found.wrong_values <= 1
-        assert found.wrong_indices <= 1
-        assert found.wrong_bands <= 0.02 * found.certified
+        comparison = compared("iddpm-16", networks, seeds, reference)
+        assert comparison.outside <= 0.03 * comparison.levels
+        assert comparison.wrong_values <= 1
+        assert comparison.wrong_indices <= 1
+        assert comparison.wrong_bands <= 0.02 * comparison.certified

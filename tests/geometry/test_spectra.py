@@ -5,7 +5,7 @@ import pytest
 
 from sads.errors import ArtefactError
 from sads.geometry import estimate_geometry, keep_spectrum, load_geometry, spectra
-from sads.geometry import result as result_module
+from sads.geometry import geometry as geometry_module
 from sads.storage.sealed import read_sealed, write_sealed
 
 from .families import FAMILIES
@@ -15,7 +15,7 @@ UNET = FAMILIES["unet"]
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    monkeypatch.setattr(result_module, "KEPT_FROM", 1)
+    monkeypatch.setattr(geometry_module, "KEPT_FROM", 1)
     estimate_geometry(UNET, networks=240, out=tmp_path)
     return tmp_path
 
@@ -24,9 +24,9 @@ def place(tmp_path, monkeypatch):
 def computed(monkeypatch):
     """How often a spectrum was computed."""
     calls = []
-    compute = result_module.sampled_spectrum
+    compute = geometry_module.sampled_spectrum
     monkeypatch.setattr(
-        result_module, "sampled_spectrum", lambda *given: calls.append(1) or compute(*given)
+        geometry_module, "sampled_spectrum", lambda *given: calls.append(1) or compute(*given)
     )
     return calls
 
@@ -65,10 +65,10 @@ def test_a_spoilt_file_is_computed_again(place, computed, spoil):
     else:
         content = bytearray(b"nothing of ours")
     path.write_bytes(content)
-    found = load_geometry(place)
-    keep_spectrum(found, place)
+    geometry = load_geometry(place)
+    keep_spectrum(geometry, place)
     assert computed == [1]
-    assert same(found.spectrum(), load_geometry(place).spectrum())
+    assert same(geometry.spectrum(), load_geometry(place).spectrum())
     assert computed == [1]
 
 
@@ -101,8 +101,8 @@ def test_computing_a_spectrum_writes_nothing(place):
 
 
 def test_a_finished_run_that_is_asked_for_again_has_its_spectrum(place, computed):
-    found = estimate_geometry(UNET, networks=240, out=place)
-    assert same(found.spectrum(), load_geometry(place).spectrum())
+    geometry = estimate_geometry(UNET, networks=240, out=place)
+    assert same(geometry.spectrum(), load_geometry(place).spectrum())
     assert not computed
 
 
@@ -116,7 +116,7 @@ def test_the_whitened_error_is_kept_with_the_spectrum(place, monkeypatch):
     (place / spectra.FILE).rename(place / "aside")
     plain = load_geometry(place).whitened_error
     (place / "aside").rename(place / spectra.FILE)
-    monkeypatch.setattr(result_module, "halves_error", None)  # would fail
+    monkeypatch.setattr(geometry_module, "halves_error", None)  # would fail
     assert load_geometry(place).whitened_error == computed.whitened_error == plain
 
 
@@ -128,6 +128,6 @@ def test_a_file_without_a_sensible_error_is_read_or_made_again(place, text, know
     if text is not None:
         header["whitened_error"] = text
     write_sealed(path, spectra.FORMAT, header, stored.tensors)
-    found = load_geometry(place)
-    assert (found.whitened_error == 0.25) is known
-    assert (found.kept is None) is (text == "-1.0")
+    geometry = load_geometry(place)
+    assert (geometry.whitened_error == 0.25) is known
+    assert (geometry.kept is None) is (text == "-1.0")

@@ -181,11 +181,11 @@ def test_the_whitened_error_is_that_of_the_compressed_geometry(truth):
 def test_a_sketch_finds_more_than_as_many_frequencies():
     """At equal size the directions that a sketch finds hold more of tr G, and nearly the most."""
     low = estimate_geometry(CNN16, networks=48, subspace=LowFrequencies(6))
-    found = estimate_geometry(CNN16, networks=48, subspace=Adaptive(36))
+    geometry = estimate_geometry(CNN16, networks=48, subspace=Adaptive(36))
     whole = estimate_geometry(CNN16, networks=960, seed=5)
     most = descending_eigh(whole.part(ALL))[0][:36].sum() / np.trace(whole.part(ALL))
-    assert low.inside[0] < found.inside[0] < most + 3 * found.inside[1]
-    assert found.inside[0] > 0.98 * most
+    assert low.inside[0] < geometry.inside[0] < most + 3 * geometry.inside[1]
+    assert geometry.inside[0] > 0.98 * most
 
 
 def test_the_networks_of_a_sketch_are_not_those_of_the_estimate(monkeypatch):
@@ -292,14 +292,14 @@ class TestMemory:
     """What is chosen where the whole does not fit; factors are of 64 rows."""
 
     def _there(self, monkeypatch, size: float) -> None:
-        for module in ("inspection.readout", "geometry.fitting", "devices"):
+        for module in ("inspection.readout", "geometry.subspace_choice", "devices"):
             monkeypatch.setattr(f"sads.{module}.available_memory", lambda: int(size))
 
     @pytest.fixture(autouse=True)
     def _small_defaults(self, monkeypatch):
-        monkeypatch.setattr("sads.geometry.fitting.MOST_ADAPTIVE", 32)
-        monkeypatch.setattr("sads.geometry.fitting.FEWEST_ADAPTIVE", 8)
-        monkeypatch.setattr("sads.geometry.fitting.MOST_FREQUENCIES", 4)
+        monkeypatch.setattr("sads.geometry.subspace_choice.MOST_ADAPTIVE", 32)
+        monkeypatch.setattr("sads.geometry.subspace_choice.FEWEST_ADAPTIVE", 8)
+        monkeypatch.setattr("sads.geometry.subspace_choice.MOST_FREQUENCIES", 4)
 
     def test_the_whole_where_it_fits(self, monkeypatch):
         self._there(monkeypatch, 300 * 64**2)
@@ -324,7 +324,7 @@ class TestMemory:
         assert (plan.subspace, plan.estimator) == ("dct:2", "integrated")
 
     def test_nothing_fits(self, monkeypatch):
-        monkeypatch.setattr("sads.geometry.fitting.available_memory", lambda: 200)
+        monkeypatch.setattr("sads.geometry.subspace_choice.available_memory", lambda: 200)
         said = "factor of 64 x 64 needs 0.0 GiB .* dct:1 would need 0.0 GiB; choose a smaller shape"
         with pytest.raises(InputError, match=said):
             estimate_geometry(FAMILIES["unet"], networks=24)

@@ -64,14 +64,14 @@ def estimate(of: ScoreFamily, **options):
 @pytest.mark.parametrize("drawn", [True, False])
 def test_two_layers_have_their_closed_form(drawn):
     if drawn:
-        found = estimate(family())
+        geometry = estimate(family())
     else:  # a factory whose distributions cannot be seen
         hidden = family(lambda: _changed(TwoLayers()))
-        found = estimate(hidden, networks=480)
-    assert found.plan.drawn == drawn
-    assert found.plan.readout.rank == min(PRODUCTS, SIZE)
-    assert deviation(found, kernel()) < 1
-    assert deviation(found, 1.3 * kernel()) > 1
+        geometry = estimate(hidden, networks=480)
+    assert geometry.plan.drawn == drawn
+    assert geometry.plan.readout.rank == min(PRODUCTS, SIZE)
+    assert deviation(geometry, kernel()) < 1
+    assert deviation(geometry, 1.3 * kernel()) > 1
 
 
 def _changed(network: TwoLayers) -> TwoLayers:
@@ -84,9 +84,9 @@ def _changed(network: TwoLayers) -> TwoLayers:
 def test_networks_that_output_zero_have_a_tangent_kernel():
     """G is zero where the last layer is; its own block of K is not."""
     silent = family(lambda: TwoLayers(zero=True))
-    found = estimate(silent)
-    assert found.plan.redrawn == ()
-    assert deviation(found, kernel(last=0.0)) < 1
+    geometry = estimate(silent)
+    assert geometry.plan.redrawn == ()
+    assert deviation(geometry, kernel(last=0.0)) < 1
 
 
 def test_parameters_that_training_does_not_move_do_not_count():
@@ -103,7 +103,7 @@ def test_parameters_that_training_does_not_move_do_not_count():
 def test_the_estimate_is_the_mean_of_jacobians_written_out(name):
     """Against J J^T of 240 networks of other seeds, by reverse-mode Jacobians."""
     networks, x = FAMILIES[name], Gaussian(1.0)
-    found = estimate(networks, probe=x, weighting="noise", timesteps=(7, 8))
+    geometry = estimate(networks, probe=x, weighting="noise", timesteps=(7, 8))
     rng = np.random.default_rng(0)
     each = []
     for seed in range(240):
@@ -116,7 +116,7 @@ def test_the_estimate_is_the_mean_of_jacobians_written_out(name):
         each.append((flat @ flat.T).numpy())
     truth = np.mean(each, axis=0)
     vectors = np.linalg.eigh(truth)[1]
-    ours, our_errors = forms(found, vectors)
+    ours, our_errors = forms(geometry, vectors)
     theirs = np.einsum("ij,nik,kj->nj", vectors, np.stack(each), vectors)
     errors = np.hypot(our_errors, theirs.std(0, ddof=1) / np.sqrt(len(each)))
     assert np.max(np.abs(ours - theirs.mean(0)) / errors) < student.ppf(1 - 1e-5, FOLDS - 1)

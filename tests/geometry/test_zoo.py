@@ -36,13 +36,13 @@ def estimate(pattern: Pattern, networks: int = NETWORKS, seed: int = 0) -> Geome
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=ids)
 def test_the_estimate_is_the_known_geometry(pattern):
-    found, truth = estimate(pattern), pattern.truth()
+    geometry, truth = estimate(pattern), pattern.truth()
     vectors = np.linalg.eigh(truth)[1]
     expected = np.einsum("ij,ik,kj->j", vectors, truth, vectors)
-    values, errors = forms(found, vectors)
+    values, errors = forms(geometry, vectors)
     z = np.abs(values - expected) / np.maximum(errors, 1e-4 * expected.max())
     assert z.max() < student.ppf(1 - ERROR_RATE / (2 * len(z)), FOLDS - 1)
-    assert (found.plan.readout.kind != "sampled") == pattern.exact, found.plan.note
+    assert (geometry.plan.readout.kind != "sampled") == pattern.exact, geometry.plan.note
 
 
 def test_three_quarters_are_read_exactly():
@@ -112,8 +112,8 @@ def test_stated_errors_are_the_spread_between_seeds(number, request):
         )
         request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
     first = 100_000 * (number + 1)
-    found = spread(PATTERNS[number], range(first, first + 400))
-    assert abs(found.ratio - 1) < 0.15, found
+    measured_spread = spread(PATTERNS[number], range(first, first + 400))
+    assert abs(measured_spread.ratio - 1) < 0.15, measured_spread
 
 
 EQUAL = ("weight normalisation", "random scale", "random parameter")
@@ -150,8 +150,8 @@ def test_an_output_of_nothing_but_biases_is_explained(name, layer):
     with pytest.raises(NetworkError, match=rf"only its biases.*: {layer} is initialised to zero"):
         estimate_geometry(family, networks=24)
     for policy in ("last", "all"):
-        found = estimate_geometry(family, networks=24, zero_output=policy)
-        assert found.plan.redrawn == (layer,)
+        geometry = estimate_geometry(family, networks=24, zero_output=policy)
+        assert geometry.plan.redrawn == (layer,)
 
 
 def test_a_scale_that_only_a_later_timestep_shows_is_measured():
@@ -163,8 +163,8 @@ def test_a_scale_that_only_a_later_timestep_shows_is_measured():
     truth = closed_form(scale=1 + 2.0 * (STEPS == 20))
     pattern = Pattern("one timestep", followed_by(step), lambda: truth)
     for seed in range(3):  # whichever timesteps are looked at
-        found = estimate(pattern, 960, seed)
-        traces = found.folds.trace(axis1=1, axis2=2) * found.structure.copies
+        geometry = estimate(pattern, 960, seed)
+        traces = geometry.folds.trace(axis1=1, axis2=2) * geometry.structure.copies
         error = traces.std(ddof=1) / np.sqrt(FOLDS)
         assert abs(traces.mean() - np.trace(truth)) < student.ppf(1 - 1e-4, FOLDS - 1) * error
 

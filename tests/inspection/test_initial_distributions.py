@@ -45,12 +45,12 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_distributions(name):
     fill, expected = KNOWN[name]
-    _, found = recorded(lambda: made(fill))
-    weight = found["weight"]
+    _, distributions = recorded(lambda: made(fill))
+    weight = distributions["weight"]
     assert type(weight) is type(expected)
     value = {Uniform: "bound", Normal: "std", Constant: "value"}[type(expected)]
     assert getattr(weight, value) == pytest.approx(getattr(expected, value))
-    assert found["bias"] == Uniform(pytest.approx(1 / math.sqrt(8)))
+    assert distributions["bias"] == Uniform(pytest.approx(1 / math.sqrt(8)))
 
 
 UNKNOWN = {
@@ -70,8 +70,8 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_unknown_distributions(name):
-    _, found = recorded(lambda: made(UNKNOWN[name]))
-    assert found["weight"] is None
+    _, distributions = recorded(lambda: made(UNKNOWN[name]))
+    assert distributions["weight"] is None
 
 
 def test_two_parameters_in_one_storage_are_unknown():
@@ -93,9 +93,9 @@ def test_networks_must_agree_on_a_distribution():
     seeds = iter(range(100))
     records = [recorded(lambda: made(drawn_scale))[1] for _ in range(3)]
     assert all(isinstance(record["weight"], Normal) for record in records)
-    found = agreed(records)
-    assert found["weight"] is None
-    assert found["bias"] == Uniform(pytest.approx(1 / math.sqrt(8)))
+    distributions = agreed(records)
+    assert distributions["weight"] is None
+    assert distributions["bias"] == Uniform(pytest.approx(1 / math.sqrt(8)))
     two_kinds = [recorded(lambda fill=f: made(fill))[1] for f in (nn.init.zeros_, nn.init.ones_)]
     assert agreed(two_kinds)["weight"] is None
 

@@ -22,8 +22,8 @@ def test_offsets_commute_with_the_mean(height: int, width: int, kernel: int, see
     unfolded = F.unfold(h, kernel, padding=kernel // 2)  # (N, C k k, L)
     expected = torch.einsum("nul,num->lm", unfolded, unfolded).numpy()
     readout = Convolution((1, height, width), 3, 0.5, 0.25, (kernel, kernel))
-    found = readout.factor(readout.moment(h).numpy())
-    np.testing.assert_allclose(found, 0.5 * expected + 0.25, atol=1e-12)
+    factor = readout.factor(readout.moment(h).numpy())
+    np.testing.assert_allclose(factor, 0.5 * expected + 0.25, atol=1e-12)
 
 
 def test_offsets_in_one_dimension():
@@ -63,7 +63,7 @@ def test_conditional_moment_is_that_of_fresh_last_layers(name: str):
             )
             outputs.append(run(stacked["weight"], stacked["bias"]).flatten(1))
     z = torch.cat(outputs).double().numpy()
-    found = readout.structure.expand(readout.factor(readout.moment(h).numpy()))
+    expanded = readout.structure.expand(readout.factor(readout.moment(h).numpy()))
     sampled = z.T @ z / len(z)
-    spread = np.sqrt(np.outer(np.diag(found), np.diag(found)) * 2 / len(z))
-    assert np.max(np.abs(found - sampled) / spread) < 6
+    spread = np.sqrt(np.outer(np.diag(expanded), np.diag(expanded)) * 2 / len(z))
+    assert np.max(np.abs(expanded - sampled) / spread) < 6

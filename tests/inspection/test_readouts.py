@@ -65,8 +65,8 @@ def test_a_constant_part_is_accumulated_beside_the_rest(kind):
     a = torch.randn(3, *plain.shape, generator=torch.Generator().manual_seed(4))
     expected = 3 * plain.structure.expand(plain.factor(plain.moment(h).numpy() / 3))
     flat = a.double().flatten(1).numpy()
-    found = readout.factor(readout.moment(h, a).numpy())
-    np.testing.assert_allclose(found, expected + flat.T @ flat, rtol=1e-6)
+    factor = readout.factor(readout.moment(h, a).numpy())
+    np.testing.assert_allclose(factor, expected + flat.T @ flat, rtol=1e-6)
     assert readout.structure.kind == "dense"
 
 

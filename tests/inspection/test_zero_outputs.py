@@ -109,19 +109,19 @@ def test_the_layer_that_zeroes_the_output_is_found(case):
     make, shape, layers, zeros = CASES[case]
     network = adapt(make(), case, Schedule())
     x = torch.randn(1, *shape)
-    found = silence_of(network, x, torch.tensor([5]))
-    assert found is not None
-    assert found.layers == layers
+    silence = silence_of(network, x, torch.tensor([5]))
+    assert silence is not None
+    assert silence.layers == layers
     if zeros is not None:
-        assert set(found.zeros) == set(zeros)
+        assert set(silence.zeros) == set(zeros)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_biases_that_are_left_are_told(case):
     make, shape, _, _ = CASES[case]
-    found = silence_of(adapt(make(), case, Schedule()), torch.randn(1, *shape), torch.tensor([5]))
-    assert found is not None
-    assert found.biased == (case in BIASED)
+    silence = silence_of(adapt(make(), case, Schedule()), torch.randn(1, *shape), torch.tensor([5]))
+    assert silence is not None
+    assert silence.biased == (case in BIASED)
 
 
 def test_a_bias_that_is_left_is_kept_when_its_layer_is_redrawn():
@@ -143,8 +143,10 @@ def test_a_bias_that_is_left_is_kept_when_its_layer_is_redrawn():
 def test_redrawing_wakes_the_output(case, policy):
     make, shape, layers, _ = CASES[case]
     network = make()
-    found = silence_of(adapt(network, case, Schedule()), torch.randn(1, *shape), torch.tensor([5]))
-    names = layers if policy == "last" else found.zeros
+    silence = silence_of(
+        adapt(network, case, Schedule()), torch.randn(1, *shape), torch.tensor([5])
+    )
+    names = layers if policy == "last" else silence.zeros
     if not names:
         pytest.skip("no single layer is to blame")
     first, second = (adapt(redrawing(make, names)(), case, Schedule()) for _ in range(2))

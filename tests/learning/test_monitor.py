@@ -27,7 +27,7 @@ from sads.learning import monitor as module
 from sads.learning.monitor import Monitor
 from sads.learning.projections import Energies
 from sads.learning.record_artefact import FILE, FORMAT, load_record
-from sads.learning.unavoidable import unavoidable_loss
+from sads.learning.unavoidable_loss import unavoidable_loss
 from sads.networks.presets import preset_family
 from sads.path import RectifiedFlow, Schedule, prediction_named
 from sads.presentation.training_record import record_sentences
@@ -402,7 +402,7 @@ def test_damage_is_noticed(tmp_path):
     path.write_bytes(bytes(content))
     with pytest.raises(ArtefactError, match="corrupt"):
         load_record(tmp_path)
-    with pytest.raises(InputError, match="no monitor"):
+    with pytest.raises(ArtefactError, match="no monitor"):
         load_record(tmp_path / "elsewhere")
 
 

@@ -135,8 +135,8 @@ def test_a_factory_cannot_touch_or_fix_the_global_state():
 def test_there_is_a_small_configuration_of_each_class():
     """They are called in `tests/networks/test_diffusers.py`."""
     folder = Path(__file__).resolve().parents[2] / "examples" / "diffusers"
-    found = {json.loads(p.read_text())["_class_name"] for p in folder.glob("*.json")}
-    assert found == set(CLASSES)
+    classes = {json.loads(p.read_text())["_class_name"] for p in folder.glob("*.json")}
+    assert classes == set(CLASSES)
 
 
 @pytest.mark.parametrize(

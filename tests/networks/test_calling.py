@@ -189,10 +189,10 @@ def configured(**config):
     ],
 )
 def test_what_speaks_against_the_assumptions_is_said(network, name, said):
-    found = taken_as(network, name=name)
-    assert len(found.hints) == 1
-    assert said in found.hints[0]
-    assert found.hints[0] in sentence(found)
+    line = taken_as(network, name=name)
+    assert len(line.hints) == 1
+    assert said in line.hints[0]
+    assert line.hints[0] in sentence(line)
 
 
 @pytest.mark.parametrize(

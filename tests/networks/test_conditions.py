@@ -96,15 +96,15 @@ OUTPUTS = [
 
 @pytest.mark.parametrize(("output", "where"), OUTPUTS, ids=[where for _, where in OUTPUTS])
 def test_the_prediction_is_found_in_what_is_returned(output, where):
-    found = prediction_in(output, X)
-    assert torch.equal(found.value, X)
-    assert found.where == where
+    located = prediction_in(output, X)
+    assert torch.equal(located.value, X)
+    assert located.where == where
 
 
 @pytest.mark.parametrize("output", [None, "text", {}, OTHER, [OTHER]])
 def test_what_is_no_prediction_is_left_for_who_asked(output):
-    found = prediction_in(output, X).value
-    assert not isinstance(found, torch.Tensor) or found.shape != X.shape
+    prediction = prediction_in(output, X).value
+    assert not isinstance(prediction, torch.Tensor) or prediction.shape != X.shape
 
 
 def test_a_prediction_that_is_not_found_says_what_to_write():

@@ -25,8 +25,8 @@ def marks_of(name):
 def test_a_configuration_is_estimated_as_recorded(name):
     geometry = record.estimated(name, networks=record.FEW)
     row = record.read_record()[name]
-    found = record.facts(name, geometry)
-    assert {key: row[key] for key in found} == found
+    facts = record.facts(name, geometry)
+    assert {key: row[key] for key in facts} == facts
     assert row.get("error", 0.0) <= record.TOLERANCE
     assert np.isfinite(geometry.factor).all()
     assert geometry.trace > 0

@@ -12,7 +12,7 @@ from sads.errors import InputError
 from sads.networks import CNN, MLP, PRESETS, SSM, DiT, Linear, UNet, ViT, preset_family
 from sads.networks.initialisation import Constant, Uniform, default_distributions
 from sads.networks.layers import Downsample, GroupNorm, Upsample
-from sads.specs.sources import as_family
+from sads.specs.coercion import as_family
 
 NETWORKS = {
     "unet": lambda: UNet((1, 8, 8), channels=8, groups=4, mults=(1, 2)),

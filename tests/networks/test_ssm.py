@@ -61,8 +61,8 @@ def test_the_filter_is_the_recurrence(length, states, directions, seed):
     expected = u * made.skip.detach().numpy() + by_recurrence(made, u, 0)
     if directions == 2:
         expected += by_recurrence(made, u[::-1], 1)[::-1]
-    found = made(torch.from_numpy(u)[None]).detach().numpy()[0]
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    filtered = made(torch.from_numpy(u)[None]).detach().numpy()[0]
+    np.testing.assert_allclose(filtered, expected, atol=1e-9)
 
 
 def test_the_start_is_s4d_lin():

@@ -10,7 +10,7 @@ from torch import nn
 
 import sads as package
 from sads.errors import NetworkError
-from sads.presentation.network_summary import next_command, summary_rows, summary_values
+from sads.presentation.network_summary import closing, next_step, summary_rows, summary_values
 
 SMALL = "iddpm-16,channels=8,groups=8,mults=1x1"
 SHAPE = (1, 8, 8)
@@ -51,7 +51,7 @@ def test_the_table_names_everything(blind):
     assert "eigenvalue" in rows["mean of channel 0"][0]
     assert "eigenvalue" in rows["low frequencies"][0]
     assert rows["learned last"][0].startswith("mean of channel 0, on gaussian")
-    assert rows["next"] == [f"sads doctor {SMALL} --shape 1x8x8 says what to change"]
+    assert closing(blind) == f"Next, what to change:\n  sads doctor {SMALL} --shape 1x8x8"
     assert "time-blind" in str(blind)
     assert "<table>" in blind._repr_html_()
     assert {"parameters", "effective directions", "drift, mean of channel 0"} <= {
@@ -85,7 +85,7 @@ def test_parts_come_one_after_the_other():
     ]
     assert known == [(True,) * k + (False,) * (4 - k) for k in (1, 2, 3, 4)]
     assert dict(summary_rows(seen[0]))["anisotropy"] == "..."
-    assert next_command(seen[0]) == "..."
+    assert next_step(seen[0]) is None
 
 
 def test_a_built_module_is_made_again_or_redrawn_and_that_is_said(caplog):
@@ -122,3 +122,29 @@ def test_what_cannot_be_told_is_said():
 
 def test_plain_values_hold_no_arrays(blind):
     json.dumps(summary_values(blind))
+
+
+def make():
+    return Net()
+
+
+@pytest.mark.parametrize(
+    ("source", "prediction"),
+    [(make, None), (Net(4), None), (lambda: Net(4), None), ("cnn,width=8", "v")],
+    ids=["function", "module", "lambda", "keyword"],
+)
+def test_the_next_line_in_python_works_as_it_stands(source, prediction, capsys):
+    summary = package.summary(source, SHAPE, networks=24, prediction=prediction)
+    why, line = next_step(summary)
+    assert line.startswith("print(sads.")
+    assert line in str(summary).splitlines()[-2]
+    short = line.replace(
+        "shape=", "networks=24, shape=" if "diagnose" in line else "networks=8, shape="
+    )
+    exec(short, {"sads": package, "make": make, "network": source})  # noqa: S102 - our own words
+    assert capsys.readouterr().out.count("\n") > 2
+    assert why
+
+
+def test_the_table_fits_a_terminal(blind):
+    assert max(map(len, str(blind).splitlines())) <= 100

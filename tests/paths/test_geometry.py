@@ -34,8 +34,8 @@ def agree(made: ScoreFamily, **options) -> None:
     vectors = np.linalg.qr(np.random.default_rng(0).standard_normal((16, 16)))[0]
     vectors = np.hstack([vectors[:, :4], np.full((16, 1), 0.25)])
     values = []
-    for found in (fast, slow):
-        matrices = [found.structure.apply(fold, np.eye(16)) for fold in found.folds]
+    for geometry in (fast, slow):
+        matrices = [geometry.structure.apply(fold, np.eye(16)) for fold in geometry.folds]
         forms = [[*np.einsum("ij,ik,kj->j", vectors, m, vectors), np.trace(m)] for m in matrices]
         values.append(np.array(forms))
     means = [v.mean(0) for v in values]
@@ -63,13 +63,13 @@ def test_at_zero_only_the_scale_differs_between_predictions():
     seen, which a network of one plain convolution does not.
     """
     path = PATHS["flow"]
-    found = {
+    geometries = {
         name: estimate_geometry(family("flow", name), networks=240, probe=Zero())
         for name in ("eps", "flow", "x0", "score", "v")
     }
     a, b = path.signal, path.noise
     scales = {"eps": 1, "flow": a, "x0": a / b, "score": b, "v": a / (a**2 + b**2)}
-    for name, geometry in found.items():
+    for name, geometry in geometries.items():
         expected = np.mean(scales[name] ** 2 / b**2)
         assert geometry.plan.scale == pytest.approx(expected, rel=1e-6)
 

@@ -9,10 +9,10 @@ from sads.data.laws import Normal
 from sads.directions.sets import Entries
 from sads.errors import InputError
 from sads.learning import Optimum, Recipe, measure_risk
+from sads.learning.forecast_setting import Scene
 from sads.learning.monitor import Monitor
-from sads.learning.noisy import draw_noisy
+from sads.learning.noisy_samples import draw_noisy
 from sads.learning.one_step import batch_gradient, first_move
-from sads.learning.scene import Scene
 from sads.networks import CNN, ScoreFamily
 from sads.networks.adapters import adapt
 from sads.path import DiffusionPath, RectifiedFlow, Schedule
@@ -48,12 +48,12 @@ def expected_risk(path: DiffusionPath, prediction: str) -> np.ndarray:
 def test_exact_risk(path: str, prediction: str):
     """Within six of its standard errors, which the tolerance makes 2 %."""
     grid = PATHS[path]
-    found = risk_of(grid, doubled_error(grid, prediction))
+    risk = risk_of(grid, doubled_error(grid, prediction))
     expected = expected_risk(grid, prediction).mean(axis=0)
-    assert found.total == pytest.approx(expected.sum(), abs=6 * found.total_error)
-    assert (np.abs(found.by_direction - expected) <= 6 * found.by_direction_error + 1e-9).all()
-    assert (found.nats is None) == (not isinstance(grid, Schedule))
-    assert found.total_error < 0.03 * found.total
+    assert risk.total == pytest.approx(expected.sum(), abs=6 * risk.total_error)
+    assert (np.abs(risk.by_direction - expected) <= 6 * risk.by_direction_error + 1e-9).all()
+    assert (risk.nats is None) == (not isinstance(grid, Schedule))
+    assert risk.total_error < 0.03 * risk.total
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -66,22 +66,22 @@ def test_the_best_network_has_no_risk(path: str):
 def test_the_risk_of_the_denoised_image_is_that_of_its_definition():
     """(x - b e) / a against E[x_0 | x]: half of the best prediction's own size, at each sigma."""
     grid = RectifiedFlow()
-    found = risk_of(grid, doubled_error(grid, "x0"), of="clean", sigmas=[0.5, 2.0])
+    risk = risk_of(grid, doubled_error(grid, "x0"), of="clean", sigmas=[0.5, 2.0])
     sigma = np.array([0.5, 2.0])[:, None]
     expected = (0.25 * VARIANCES**2 / (VARIANCES + sigma**2)).mean(axis=0)
-    assert found.nats is None
-    assert found.of == "clean"
-    assert found.total == pytest.approx(expected.sum(), abs=6 * found.total_error)
-    assert (np.abs(found.by_direction - expected) <= 6 * found.by_direction_error).all()
+    assert risk.nats is None
+    assert risk.of == "clean"
+    assert risk.total == pytest.approx(expected.sum(), abs=6 * risk.total_error)
+    assert (np.abs(risk.by_direction - expected) <= 6 * risk.by_direction_error).all()
 
 
 @pytest.mark.parametrize("path", [Schedule(), Schedule("cosine"), RectifiedFlow(shift=3.0)])
 def test_it_is_the_same_on_every_path_at_equal_sigma(path: DiffusionPath):
     """Half of the best clean sample is the same network whatever the path; 6 standard errors."""
     sigma = 0.7
-    found = risk_of(path, doubled_error(path, "x0"), of="clean", sigmas=[sigma])
+    risk = risk_of(path, doubled_error(path, "x0"), of="clean", sigmas=[sigma])
     expected = (0.25 * VARIANCES**2 / (VARIANCES + sigma**2)).sum()
-    assert found.total == pytest.approx(expected, abs=6 * found.total_error)
+    assert risk.total == pytest.approx(expected, abs=6 * risk.total_error)
 
 
 @pytest.mark.parametrize(

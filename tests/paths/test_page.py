@@ -19,8 +19,8 @@ def test_the_page_is_made_from_the_rows():
     pairs = len(settings["parametrisations"]) * len(settings["data"]) * len(settings["seeds"])
     bands = len({row["band"] for row in rows})
     assert len(trained) == pairs * len(settings["sigmas"]) * bands  # every registered training
-    found = made["verdict"](rows, settings)
-    assert made["page"](found) == made["PAGE"].read_text(), "run it with --report"
+    verdict = made["verdict"](rows, settings)
+    assert made["page"](verdict) == made["PAGE"].read_text(), "run it with --report"
     stored = json.loads(made["VERDICT"].read_text())
     assert stored["data"].keys() == settings["data"].keys()
     assert stored["settings"] == settings

@@ -64,11 +64,11 @@ def test_an_adapted_closed_form_predicts_the_optimal_noise(path, prediction, rev
     a, b = (torch.from_numpy(table)[:, None] for table in (grid.signal, grid.noise))
     optimum = b * x / (a**2 * torch.from_numpy(VARIANCES) + b**2)
     with torch.no_grad():
-        found = member.double()(x, t)
+        predicted = member.double()(x, t)
         own = own_output(member)(x, t)
     constant, scale = (np.abs(v)[:, None] for v in own_prediction(member).conversion(grid))
     size = 1 + constant * x.abs().numpy() + scale * own.abs().numpy()
-    assert (np.abs((found - optimum).numpy()) < 3e-7 * size).all()
+    assert (np.abs((predicted - optimum).numpy()) < 3e-7 * size).all()
 
 
 class _Turned(torch.nn.Module):

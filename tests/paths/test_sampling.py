@@ -62,13 +62,13 @@ def draw(path: DiffusionPath, prediction: str, count: int, **options) -> np.ndar
 )
 def test_samples_are_the_starting_noise_times_the_known_factor(path, prediction, solver):
     grid = PATHS[path]
-    found = draw(grid, prediction, 64, solver=solver, steps=30, seed=3)
+    samples = draw(grid, prediction, 64, solver=solver, steps=30, seed=3)
     # One Euler step of a network that returns zero divides the noise by the signal's factor.
     silent = sample_chunks(
         lambda x, t: 0 * x, (4,), 64, grid, steps=1, seed=3, solver="euler", chunk=64
     )
     noise = grid.signal[-1] * torch.cat(list(silent)).double().numpy()
-    np.testing.assert_allclose(found, noise * gains(grid, solver, 30), rtol=2e-3, atol=2e-4)
+    np.testing.assert_allclose(samples, noise * gains(grid, solver, 30), rtol=2e-3, atol=2e-4)
 
 
 @pytest.mark.parametrize("path", PATHS)

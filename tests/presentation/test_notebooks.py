@@ -8,7 +8,7 @@ import pytest
 import sads
 from sads.presentation.markup import facts, log_plot, table
 from sads.presentation.palette import CERTIFIED, UNCERTIFIED
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 from tests.sweep.small import InProcess, write_spec
 
 NETWORK = "iddpm-16,channels=8,groups=8,mults=1x1"
@@ -50,19 +50,19 @@ def test_geometry_spectrum_and_alignment_show_themselves(geometry):
 
 
 def test_shares_of_rows_are_those_of_bands(geometry):
-    found = sads.align(geometry, "digits")
-    assert found.row_shares.sum() == pytest.approx(1.0)
-    whole = found.geometry.spectrum().eigenvectors
+    alignment = sads.align(geometry, "digits")
+    assert alignment.row_shares.sum() == pytest.approx(1.0)
+    whole = alignment.geometry.spectrum().eigenvectors
     images = as_dataset("digits", split="train").samples.reshape(-1, 64)
     direct = np.square(images.astype(float) @ whole).mean(axis=0)
-    np.testing.assert_allclose(found.row_shares, direct / direct.sum(), rtol=1e-9)
+    np.testing.assert_allclose(alignment.row_shares, direct / direct.sum(), rtol=1e-9)
 
 
 def test_results_show_their_means(tmp_path):
     spec = write_spec(tmp_path, indices=(0, 5), seeds=(0, 1))
     sads.run_sweep(spec, tmp_path / "out", engine=InProcess())
-    found = sads.load_results(tmp_path / "out")
-    assert len(found.rows) == 4
-    assert "4 trials: 4 done." in repr(found)
-    rows = _parsed(found._repr_html_()).findall(".//tbody/tr")
+    results = sads.load_results(tmp_path / "out")
+    assert len(results.rows) == 4
+    assert "4 trials: 4 done." in repr(results)
+    rows = _parsed(results._repr_html_()).findall(".//tbody/tr")
     assert len(rows) == 2  # two directions, means over two seeds

@@ -20,7 +20,7 @@ from sads.path import Schedule
 from sads.ranking import PilotProtocol, check_families, rank_families, recipe_of
 from sads.ranking import pilot as pilot_module
 from sads.ranking.pilot import common_errors, run_pilot
-from sads.specs.sources import as_dataset, as_splits
+from sads.specs.coercion import as_dataset, as_splits
 
 SHAPE = (1, 4, 4)
 SHORT = PilotProtocol(steps=4, seeds=2, points=5, batch_size=8)
@@ -185,9 +185,9 @@ def test_a_recipe_decides_the_steps_and_a_stopped_pilot_by_it_goes_on(tmp_path):
 )
 def test_only_unusual_steps_need_a_recipe(given, plain):
     usual = {"optimiser": "adam", "weight_decay": 0.0, "warm_up": 0}
-    found = recipe_of(SHORT, **usual | given, timestep_law=None, loss_weights=None)
-    assert (found is None) == plain
-    assert plain or found.batch_size == SHORT.batch_size
+    recipe = recipe_of(SHORT, **usual | given, timestep_law=None, loss_weights=None)
+    assert (recipe is None) == plain
+    assert plain or recipe.batch_size == SHORT.batch_size
 
 
 def test_progress_counts_trainings():

@@ -45,44 +45,46 @@ def test_outcomes_are_the_means_over_the_seeds_that_all_networks_have(dataset):
         assert float(row["sw2"]) == pytest.approx(mean, rel=1e-4)
 
 
-def expected(found: Validity, pool: str) -> tuple[np.ndarray, np.ndarray]:
+def expected(validity: Validity, pool: str) -> tuple[np.ndarray, np.ndarray]:
     """What an order says of the networks of a pool, and how they did."""
-    own = [r for r in rows(f"{FILES[pool]}-scores.csv") if r["dataset"] == found.dataset]
-    if found.score.startswith("pilot"):
-        by = found.score.removeprefix("pilot, ")
+    own = [r for r in rows(f"{FILES[pool]}-scores.csv") if r["dataset"] == validity.dataset]
+    if validity.score.startswith("pilot"):
+        by = validity.score.removeprefix("pilot, ")
         places = {
             row["network"]: float(row["place"])
             for row in rows(f"{FILES[pool]}-pilot.csv")
-            if (row["dataset"], row["by"]) == (found.dataset, by)
+            if (row["dataset"], row["by"]) == (validity.dataset, by)
         }
         values = [places[row["network"]] for row in own]
     else:
-        sign = 1 if found.score in LOW_IS_BETTER else -1
-        values = [sign * float(row[found.score]) for row in own]
+        sign = 1 if validity.score in LOW_IS_BETTER else -1
+        values = [sign * float(row[validity.score]) for row in own]
     return np.array(values), np.array([float(row["sw2"]) for row in own])
 
 
-@pytest.mark.parametrize("found", POOLED, ids=named)
-def test_both_pools_together_are_the_weighted_mean_of_the_two(found):
-    both = [expected(found, pool) for pool in FILES]
+@pytest.mark.parametrize("validity", POOLED, ids=named)
+def test_both_pools_together_are_the_weighted_mean_of_the_two(validity):
+    both = [expected(validity, pool) for pool in FILES]
     each = [spearmanr(values, sw2).statistic for values, sw2 in both]
     sizes = [len(sw2) for _, sw2 in both]
     mean = np.average(each, weights=np.array(sizes) - 1)
-    assert found.architectures == sum(sizes)
-    assert found.spearman == pytest.approx(mean, abs=1e-3)
-    assert found.interval[0] <= found.spearman <= found.interval[1]
+    assert validity.architectures == sum(sizes)
+    assert validity.spearman == pytest.approx(mean, abs=1e-3)
+    assert validity.interval[0] <= validity.spearman <= validity.interval[1]
 
 
-@pytest.mark.parametrize("found", BEFORE_TRAINING, ids=named)
-def test_stated_correlations_are_those_of_the_rows(found):
-    scores = [r for r in rows(f"{FILES[found.pool]}-scores.csv") if r["dataset"] == found.dataset]
-    sign = 1 if found.score in LOW_IS_BETTER else -1
-    values = [sign * float(row[found.score]) for row in scores]
+@pytest.mark.parametrize("validity", BEFORE_TRAINING, ids=named)
+def test_stated_correlations_are_those_of_the_rows(validity):
+    scores = [
+        r for r in rows(f"{FILES[validity.pool]}-scores.csv") if r["dataset"] == validity.dataset
+    ]
+    sign = 1 if validity.score in LOW_IS_BETTER else -1
+    values = [sign * float(row[validity.score]) for row in scores]
     sw2 = [float(row["sw2"]) for row in scores]
-    assert found.architectures == len(scores)
-    assert found.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)
+    assert validity.architectures == len(scores)
+    assert validity.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)
     rho, p = spearman(np.array(values), np.array(sw2))
-    assert (found.spearman, found.p_value) == pytest.approx((rho, p), abs=1e-3)
+    assert (validity.spearman, validity.p_value) == pytest.approx((rho, p), abs=1e-3)
 
 
 def test_permutation_p_values_of_small_sets_are_exact():
@@ -95,10 +97,10 @@ def test_permutation_p_values_of_small_sets_are_exact():
     assert p == pytest.approx(np.mean(np.abs(every) >= abs(rho) - 1e-9))
 
 
-@pytest.mark.parametrize("found", PILOTS, ids=named)
-def test_stated_correlations_of_pilots_are_those_of_the_rows(found):
-    values, sw2 = expected(found, found.pool)
-    assert found.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)
+@pytest.mark.parametrize("validity", PILOTS, ids=named)
+def test_stated_correlations_of_pilots_are_those_of_the_rows(validity):
+    values, sw2 = expected(validity, validity.pool)
+    assert validity.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)
 
 
 def test_all_scores_of_the_command_are_covered():

@@ -71,32 +71,32 @@ def test_synflow_of_a_deep_network_does_not_overflow():
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(200)  # 80 layers of a gain above 1000: beyond float32
-    found = synflow(network, (400,))
-    assert 1e40 < found < math.inf
+    score = synflow(network, (400,))
+    assert 1e40 < score < math.inf
 
 
 def test_jacobians_of_a_linear_network_are_all_the_same():
     network = seeded(lambda: Linear((6,), rotation=3), 1, "test").double()
     x = torch.randn(9, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    found = input_jacobians(network, x, torch.zeros(9, dtype=torch.int64))
+    jacobians = input_jacobians(network, x, torch.zeros(9, dtype=torch.int64))
     theta = network.get_parameter("head.weight").detach().numpy()
-    np.testing.assert_allclose(found, np.tile(np.ones(6) @ network.phi.numpy() @ theta, (9, 1)))
+    np.testing.assert_allclose(jacobians, np.tile(np.ones(6) @ network.phi.numpy() @ theta, (9, 1)))
     # Perfectly correlated rows: one eigenvalue 9, eight of zero.
     by_hand = -(math.log(9 + FLOOR) + 1 / (9 + FLOOR)) - 8 * (math.log(FLOOR) + 1 / FLOOR)
-    assert jacobian_covariance(found) == pytest.approx(by_hand, rel=1e-6)
+    assert jacobian_covariance(jacobians) == pytest.approx(by_hand, rel=1e-6)
 
 
 def test_jacobians_agree_with_finite_differences():
     network = seeded(lambda: CNN((1, 4, 4), width=8, depth=2), 0, "test").double()
     rng = np.random.default_rng(0)
     x, t = torch.from_numpy(rng.standard_normal((3, 1, 4, 4))), torch.tensor([0, 5, 900])
-    found = input_jacobians(network, x, t)
+    jacobians = input_jacobians(network, x, t)
     step = 1e-6
     for i, j in ((0, 3), (1, 10), (2, 15)):
         shift = torch.zeros_like(x).view(3, 16)
         shift[i, j] = step
         up, down = (network(x + s * shift.view(x.shape), t).sum().item() for s in (1, -1))
-        assert found[i, j] == pytest.approx((up - down) / (2 * step), rel=1e-5)
+        assert jacobians[i, j] == pytest.approx((up - down) / (2 * step), rel=1e-5)
 
 
 def test_uncorrelated_jacobians_score_highest():
@@ -120,14 +120,14 @@ def test_all_baselines_of_a_family():
     family = ScoreFamily(lambda: UNet(shape, **fields), shape, name="unet")
     data = np.random.default_rng(0).uniform(-1, 1, (40, *shape)).astype(np.float32)
     state = torch.random.get_rng_state()
-    found = zero_cost_scores(family, data)
+    scores = zero_cost_scores(family, data)
     assert torch.equal(state, torch.random.get_rng_state())
-    assert found.parameters == sum(p.numel() for p in UNet(shape, **fields).parameters())
-    assert found.synflow is not None
-    assert found.jacobian is not None
-    assert found.jacobian < -INPUTS * 0.99  # the maximum, for uncorrelated Jacobians
-    assert found == zero_cost_scores(family, data)
-    assert found != zero_cost_scores(family, data, seed=1)
+    assert scores.parameters == sum(p.numel() for p in UNet(shape, **fields).parameters())
+    assert scores.synflow is not None
+    assert scores.jacobian is not None
+    assert scores.jacobian < -INPUTS * 0.99  # the maximum, for uncorrelated Jacobians
+    assert scores == zero_cost_scores(family, data)
+    assert scores != zero_cost_scores(family, data, seed=1)
 
 
 def test_networks_without_gradients_are_refused():
@@ -149,9 +149,9 @@ def test_a_network_that_ignores_its_input_has_no_jacobian():
         def forward(self, x, t):
             return 0 * x + self.bias
 
-    found = zero_cost_scores(
+    scores = zero_cost_scores(
         ScoreFamily(Blind, (4,), name="blind"), np.ones((2, 4), dtype=np.float32)
     )
-    assert found.parameters == 4
-    assert found.jacobian is None
-    assert found.synflow == pytest.approx(math.log(4))
+    assert scores.parameters == 4
+    assert scores.jacobian is None
+    assert scores.synflow == pytest.approx(math.log(4))

@@ -12,7 +12,7 @@ import sads.execution.in_order as in_order
 from sads.errors import InputError, NetworkError
 from sads.execution.local import EngineError
 from sads.geometry import Forward, Gaussian, load_geometry
-from sads.remote import EngineSupply, supply_for
+from sads.remote import EngineWorkers, batch_workers_for
 from sads.specs import NetworkSpec, ProbeSpec
 
 from ..sweep.small import InProcess
@@ -56,9 +56,9 @@ def same_bits(a: sads.Geometry, b: sads.Geometry) -> bool:
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_workers_give_the_bits_of_one_process(whole, workers):
-    found = estimate(InProcess(workers))
-    assert same_bits(found, whole)
-    assert found.plan == whole.plan
+    geometry = estimate(InProcess(workers))
+    assert same_bits(geometry, whole)
+    assert geometry.plan == whole.plan
 
 
 def test_the_order_of_the_answers_changes_nothing(whole, monkeypatch):
@@ -166,7 +166,7 @@ def test_another_factory_file_is_refused_and_what_was_summed_kept(tmp_path):
             self.calls += 1
             if self.calls == 9:
                 file.write_text(FACTORY.format(width=4))
-                from sads.remote.errand import _source
+                from sads.remote.batch_request import _source
 
                 _source.cache_clear()  # as in a new process
             return self.executor.submit(function, *arguments)
@@ -182,9 +182,9 @@ def test_a_relative_path_is_found_by_workers(tmp_path, monkeypatch):
     np.save(tmp_path / "point.npy", np.ones((1, 8, 8), dtype=np.float32))
     monkeypatch.chdir(tmp_path)
     options = {"probe": "point:point.npy", "networks": 24}
-    found = estimate(InProcess(), "net.py:make", **options)
-    assert found.plan.network == "net.py:make"
-    assert same_bits(found, estimate(None, "net.py:make", **options))
+    geometry = estimate(InProcess(), "net.py:make", **options)
+    assert geometry.plan.network == "net.py:make"
+    assert same_bits(geometry, estimate(None, "net.py:make", **options))
 
 
 @pytest.mark.parametrize(
@@ -245,12 +245,12 @@ def test_moments_that_wait_do_not_fill_the_memory(monkeypatch):
             return future
 
     engine, seen = Counting(8), []
-    supply = EngineSupply(engine, NetworkSpec.parse(UNET), ProbeSpec.parse("zero"))
-    assert supply_for(None, UNET, sads.network(UNET), "zero") is None
+    batch_workers = EngineWorkers(engine, NetworkSpec.parse(UNET), ProbeSpec.parse("zero"))
+    assert batch_workers_for(None, UNET, sads.network(UNET), "zero") is None
     sads.geometry.estimate_geometry(
         sads.network(UNET, shape="1x8x8"),
         networks=240,
-        supply=supply,
+        batch_workers=batch_workers,
         on_progress=lambda progress: seen.append(len(under_way)),
     )
     # Two at most are under way: the one that is added next, and one more.

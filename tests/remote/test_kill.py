@@ -12,7 +12,7 @@ import pytest
 
 import sads
 from sads.geometry import load_geometry
-from sads.geometry.state import State
+from sads.geometry.running_sums import State
 
 UNET = "iddpm-16,channels=8,groups=4,mults=1x1"
 NETWORKS = 3000
@@ -51,9 +51,9 @@ class Victim:
             return []
 
     def wait_for_workers(self, count: int) -> list[psutil.Process]:
-        while len(found := self.workers()) < count and self.driver.poll() is None:
+        while len(reached := self.workers()) < count and self.driver.poll() is None:
             time.sleep(0.05)
-        return found
+        return reached
 
     def finished(self) -> dict:
         said, errors = self.driver.communicate(timeout=300)
@@ -69,17 +69,17 @@ def _busy(process: psutil.Process) -> bool:
 def check_bits(victim: Victim, whole: State) -> None:
     said = victim.finished()
     assert said["networks"] == NETWORKS
-    found = load_geometry(victim.out).state
-    assert np.array_equal(found.sums, whole.sums)
-    assert np.array_equal(found.counts, whole.counts)
+    reached = load_geometry(victim.out).state
+    assert np.array_equal(reached.sums, whole.sums)
+    assert np.array_equal(reached.counts, whole.counts)
     assert not list(victim.out.glob("*.tmp"))
 
 
 def kill_workers(victim: Victim, count: int, of: int) -> None:
-    found = victim.wait_for_workers(of)[:count]
-    for worker in found:
+    reached = victim.wait_for_workers(of)[:count]
+    for worker in reached:
         worker.kill()
-    assert len(found) == count
+    assert len(reached) == count
 
 
 def test_two_of_four_dask_workers_are_killed(tmp_path, whole):
@@ -101,10 +101,10 @@ def test_a_local_worker_and_the_driver_are_killed(tmp_path, whole):
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_any_number_of_workers(workers, whole):
-    found = sads.estimate_geometry(
+    reached = sads.estimate_geometry(
         UNET, shape="1x8x8", networks=NETWORKS, engine="dask", workers=workers
     ).state
-    assert np.array_equal(found.sums, whole.sums)
+    assert np.array_equal(reached.sums, whole.sums)
 
 
 def test_a_scheduler_whose_only_worker_is_stopped(tmp_path, monkeypatch):

@@ -48,19 +48,19 @@ def visit(chromium):
             viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
         )
         page = context.new_page()
-        found = Visit(page)
-        page.on("console", lambda m: found.errors.append(m.text) if m.type != "log" else None)
-        page.on("pageerror", lambda e: found.errors.append(str(e)))
-        page.on("request", lambda r: found.requests.append(r.url))
+        visited = Visit(page)
+        page.on("console", lambda m: visited.errors.append(m.text) if m.type != "log" else None)
+        page.on("pageerror", lambda e: visited.errors.append(str(e)))
+        page.on("request", lambda r: visited.requests.append(r.url))
         page.goto(path.as_uri())
         contexts.append(context)
-        visits.append((found, path))
+        visits.append((visited, path))
         return page
 
     yield open_file
-    for found, path in visits:
-        assert found.errors == []
-        asked = [u for u in found.requests if not u.startswith("data:")]
+    for visited, path in visits:
+        assert visited.errors == []
+        asked = [u for u in visited.requests if not u.startswith("data:")]
         assert asked == [path.as_uri()]
     for context in contexts:
         context.close()
@@ -194,8 +194,8 @@ def test_names_are_shown_and_not_run(visit, report):
 def test_axe_finds_nothing_serious(visit, report, scheme):
     page = visit(report, scheme=scheme)
     page.locator("details").evaluate_all("all => all.forEach(d => { d.open = true; })")
-    found = Axe().run(page).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    violations = Axe().run(page).response["violations"]
+    serious = [v for v in violations if v["impact"] in ("serious", "critical")]
     assert [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious] == []
 
 
@@ -204,11 +204,11 @@ def test_it_paints_and_answers_at_once(visit, tmp_path, record_property):
     sads.estimate_geometry("dit-2", out=tmp_path / "dit")
     write_report(build_report([tmp_path / "dit"]), tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 8e6
-    found = timings(visit(tmp_path / "report.html"), 256)
-    for name, value in found.items():
+    seconds = timings(visit(tmp_path / "report.html"), 256)
+    for name, value in seconds.items():
         record_property(name, value)
-    assert found["first_paint_seconds"] < 5
-    assert found["click_milliseconds"] < 500
+    assert seconds["first_paint_seconds"] < 5
+    assert seconds["click_milliseconds"] < 500
 
 
 def test_pictures_that_are_not_there_say_so(visit, tmp_path, unet, monkeypatch):

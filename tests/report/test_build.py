@@ -12,18 +12,18 @@ from sads.geometry import load_geometry
 from sads.report import build_report, write_report
 from sads.report.build import check_output
 from sads.report.commands import geometry_command
-from sads.report.measured import measured_along, read_sweep, training_sheet
 from sads.report.page import embedded
 from sads.report.sentences import differs
 from sads.report.subjects import Named, by_network
+from sads.report.sweep_measurements import measured_along, read_sweep, training_sheet
 
 from .conftest import NETWORK
 
 
 def content_of(html: str) -> dict:
     """What the page's script gets."""
-    (found,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', html)
-    return json.loads(found)
+    (content,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', html)
+    return json.loads(content)
 
 
 def test_the_numbers_are_those_of_the_spectrum(unet, transformer):
@@ -67,12 +67,12 @@ def test_embedded_json_is_inert_and_whole(name):
 
 def test_noise_levels_are_found_by_their_timesteps(unet, low_noise, transformer):
     named = [Named(str(d), load_geometry(d)) for d in (transformer, low_noise, unet)]
-    found = by_network(named)
-    assert [(a.main.directory, len(a.levels)) for a in found] == [
+    subjects = by_network(named)
+    assert [(a.main.directory, len(a.levels)) for a in subjects] == [
         (str(transformer), 0),
         (str(unet), 1),
     ]
-    assert "p = " in differs(found[1].main.geometry, found[1].levels[0].geometry)
+    assert "p = " in differs(subjects[1].main.geometry, subjects[1].levels[0].geometry)
     html = build_report([unet, low_noise]).html
     assert "0–99" in html
     assert len(content_of(html)["overlays"]) == 1
@@ -81,14 +81,14 @@ def test_noise_levels_are_found_by_their_timesteps(unet, low_noise, transformer)
 def test_what_a_sweep_measured_is_shown(sweep, unet):
     reading = read_sweep(sweep)
     assert reading.finished
-    found = measured_along(reading, Named(str(unet), load_geometry(unet)))
-    assert len(found) >= 3
-    assert found[0].seeds == 2
-    rows = [r for r in reading.rows if r["band_first"] == found[0].first]
+    measured = measured_along(reading, Named(str(unet), load_geometry(unet)))
+    assert len(measured) >= 3
+    assert measured[0].seeds == 2
+    rows = [r for r in reading.rows if r["band_first"] == measured[0].first]
     by_seed = [np.mean([r["msw2"] for r in rows if r["seed"] == s]) for s in (0, 1)]
-    assert found[0].mean == pytest.approx(np.mean(by_seed))
-    assert found[0].error == pytest.approx(abs(by_seed[0] - by_seed[1]) / 2)
-    assert [sheet.title for sheet in reading.sheets] == ["rotation identity", "rotation min"]
+    assert measured[0].mean == pytest.approx(np.mean(by_seed))
+    assert measured[0].error == pytest.approx(abs(by_seed[0] - by_seed[1]) / 2)
+    assert [sheet.title for sheet in reading.sheets] == ["not rotated", "rotation min"]
     html = build_report([unet], sweep=sweep).html
     assert "Spearman" in html
     assert html.count("data:image/png") == 2
@@ -147,8 +147,8 @@ def test_the_doctor_is_asked_only_if_wanted(unet, monkeypatch):
         asked.append(family.name)
         from sads.doctor import Diagnosis, Finding
 
-        found = Finding("made-up", "error", "evidence & more", "meaning", "suggestion")
-        return Diagnosis(family.name, family.shape, (found,), 12, ())
+        finding = Finding("made-up", "error", "evidence & more", "meaning", "suggestion")
+        return Diagnosis(family.name, family.shape, (finding,), 12, ())
 
     monkeypatch.setattr("sads.report.build.diagnose", diagnose)
     assert 'id="doctor"' not in build_report([unet]).html
@@ -220,6 +220,26 @@ def test_the_command_makes_the_geometry_again(unet, low_noise):
         assert ("--timesteps 0:100" in command) == (directory == low_noise)
 
 
+@pytest.mark.parametrize("subspace", ["dct:4", "adaptive:12"])
+def test_the_command_names_the_subspace(subspace, tmp_path):
+    options = {"shape": "1x8x8", "networks": 24}
+    known = sads.estimate_geometry("cnn,width=8,depth=1", subspace=subspace, **options)
+    assert f"--subspace {subspace} " in geometry_command(known, "again")
+    known.save(tmp_path / "first")
+    borrowed = f"geometry={tmp_path / 'first'}"
+    other = sads.estimate_geometry("cnn,width=4,depth=1", subspace=borrowed, **options)
+    expected = subspace if subspace.startswith("dct") else "geometry=DIR"
+    assert f"--subspace {expected} " in geometry_command(other, "again")
+
+
+def test_what_to_do_comes_with_its_command(tmp_path):
+    """A sentence that ends in a command is not cut off where only text is shown."""
+    network = "iddpm-16,channels=8,groups=4,mults=1x1"
+    sads.estimate_geometry(network, shape="1x8x8", networks=24, out=tmp_path / "few")
+    last = build_report([tmp_path / "few"]).sentences[-1]
+    assert f"raise --networks in sads geometry {network}" in last
+
+
 def test_an_unfinished_geometry_says_so(tmp_path, unet):
     from dataclasses import replace
 
@@ -288,8 +308,8 @@ def test_an_existing_file_is_kept(tmp_path, unet):
 
 def test_large_geometries_hold_a_thousand_pictures(tmp_path):
     """D = 10,000: the file says which pictures it has."""
-    found = sads.estimate_geometry("dit-4", shape="1x100x100", out=tmp_path / "large")
-    assert found.structure.size == 10_000
+    geometry = sads.estimate_geometry("dit-4", shape="1x100x100", out=tmp_path / "large")
+    assert geometry.structure.size == 10_000
     html = build_report([tmp_path / "large"]).html
     one = content_of(html)["explorers"][0]
     assert len(one["pictures"]) <= 1024

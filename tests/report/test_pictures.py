@@ -21,12 +21,12 @@ from sads.report.pictures import (
 
 @given(st.integers(1, 20_000), st.integers(8, 2_000))
 def test_both_ends_are_stored_and_never_too_many(rows, most):
-    found = chosen_rows(rows, most)
-    assert len(found) == len(np.unique(found)) <= most
-    assert found.min() >= 0
-    assert found.max() < rows
-    assert {0, rows - 1} <= set(found.tolist())
-    assert len(found) == rows or len(found) == most
+    chosen = chosen_rows(rows, most)
+    assert len(chosen) == len(np.unique(chosen)) <= most
+    assert chosen.min() >= 0
+    assert chosen.max() < rows
+    assert {0, rows - 1} <= set(chosen.tolist())
+    assert len(chosen) == rows or len(chosen) == most
 
 
 @given(st.integers(1, 30_000), st.integers(1, 6))

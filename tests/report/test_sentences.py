@@ -44,14 +44,14 @@ def test_the_planted_pattern_is_named_first(pattern, word, monkeypatch):
     monkeypatch.setattr(
         "sads.report.frequencies.TENTH", 1 / 64
     )  # the pattern is one direction of 64
-    found = _geometry(pattern)
-    assert found.spectrum().band_of(0).width == 1
-    assert word in preferred(found)
+    geometry = _geometry(pattern)
+    assert geometry.spectrum().band_of(0).width == 1
+    assert word in preferred(geometry)
 
 
 def test_an_isotropic_geometry_favours_nothing():
-    found = sads.estimate_geometry("mlp,width=8", shape="1x4x4", networks=60)
-    assert "all directions alike" in preferred(found)
+    geometry = sads.estimate_geometry("mlp,width=8", shape="1x4x4", networks=60)
+    assert "all directions alike" in preferred(geometry)
 
 
 def test_what_to_do_follows_from_what_is_known(unet):

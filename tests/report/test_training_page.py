@@ -6,9 +6,9 @@ import torch
 
 import sads
 from sads.errors import InputError
+from sads.foundation.rendering import as_text
 from sads.presentation.training_record import record_sentences, record_summary
 from sads.report.training_page import training_page
-from sads.shown import as_text
 
 from .browser import INSTALL, executable, launch
 

@@ -14,7 +14,7 @@ from sads import ArtefactError, estimate_geometry
 from sads.data import basis
 from sads.errors import InputError
 from sads.specs import ProbeSpec
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 
 
 def parse_data(text, **options):

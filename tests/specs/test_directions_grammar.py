@@ -6,7 +6,7 @@ import pytest
 import sads
 from sads.directions.sets import ChannelMeans, Cosines, Eigenvectors, Entries
 from sads.errors import InputError
-from sads.specs.sources import as_dataset, as_directions
+from sads.specs.coercion import as_dataset, as_directions
 
 SHAPE = (1, 4, 4)
 

@@ -6,7 +6,7 @@ import sads.specs.factories as networks_module
 from sads.errors import InputError
 from sads.geometry import Forward, Gaussian, Point, Zero
 from sads.specs import parse_shape, parse_timesteps
-from sads.specs.sources import as_dataset, as_family, as_probe
+from sads.specs.coercion import as_dataset, as_family, as_probe
 
 
 @pytest.mark.parametrize(

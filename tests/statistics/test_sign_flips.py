@@ -47,17 +47,17 @@ def test_a_statistic_above_the_critical_value_is_one_with_a_small_p_value(level)
     for seed in range(20):
         values = rng.standard_normal((12, 3)) + rng.uniform(0, 2, 3)
         families = [linear(values), linear(rng.standard_normal((12, 1)) + seed / 10)]
-        found = judged(families, level)
+        verdict = judged(families, level)
         for family, p_values, critical in zip(
-            families, found.p_values, found.critical, strict=True
+            families, verdict.p_values, verdict.critical, strict=True
         ):
             np.testing.assert_array_equal(family[0] > critical, p_values <= level)
-        assert found.p_value == min(p.min() for p in found.p_values)
+        assert verdict.p_value == min(p.min() for p in verdict.p_values)
 
 
 def test_no_difference_has_p_value_one():
-    found = judged([linear(np.zeros((12, 3))), quadratic(np.zeros((2, 12, 12)))], 0.01)
-    assert found.p_value == 1
+    verdict = judged([linear(np.zeros((12, 3))), quadratic(np.zeros((2, 12, 12)))], 0.01)
+    assert verdict.p_value == 1
 
 
 def test_as_many_bands_as_one_likes_leave_the_smallest_p_value():
@@ -74,12 +74,12 @@ def test_size_is_unbiased_and_its_error_is_the_spread():
     truth = np.array([0.3, -0.2, 0.1])
     weights = np.array([1, 2, 2, 3, 1, 1, 2, 3, 2, 1, 3, 3.0])
     weights /= weights.sum()
-    found = []
+    sizes = []
     for _ in range(2000):
         noise = rng.standard_normal((12, 3)) * 0.05 / np.sqrt(weights[:, None])
         d = weights[:, None] * (truth + noise)
-        found.append(u_statistic(d @ d.T, weights))
-    u, errors = np.array(found).T
+        sizes.append(u_statistic(d @ d.T, weights))
+    u, errors = np.array(sizes).T
     # 2,000 repetitions: the mean is known to spread / 45, four of which are allowed.
     assert u.mean() == pytest.approx(truth @ truth, abs=4 * u.std() / np.sqrt(2000))
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(u.std(), rel=0.15)

@@ -14,7 +14,7 @@ from sads.sweep.correlation import correlate
 
 def rows(table: np.ndarray, width: int = 1, **changes) -> list[dict]:
     """Finished trials of bands of some width: table[b * width + i, s] for index i of band b."""
-    found = []
+    made = []
     for (index, seed), value in np.ndenumerate(table):
         first = index // width * width
         row = {
@@ -32,20 +32,20 @@ def rows(table: np.ndarray, width: int = 1, **changes) -> list[dict]:
             "band_last": first + width - 1,
             "sw2": float(value),
         }
-        found.append(row | changes)
-    return found
+        made.append(row | changes)
+    return made
 
 
 def test_a_metric_that_follows_the_eigenvalues():
     table = np.arange(9.0)[::-1, None] + 0.01 * np.random.default_rng(0).standard_normal((9, 5))
-    (found,) = correlate(rows(table))
-    assert found.spearman.value == found.kendall.value == 1.0
-    assert found.spearman.p_value <= 3e-4  # 2 of 9! orders are as extreme
-    assert found.spearman.interval == (1.0, 1.0)
-    assert (found.bands, found.seeds) == (9, (0, 1, 2, 3, 4))
-    assert found.contrast == pytest.approx(8.0, abs=0.05)
+    (correlation,) = correlate(rows(table))
+    assert correlation.spearman.value == correlation.kendall.value == 1.0
+    assert correlation.spearman.p_value <= 3e-4  # 2 of 9! orders are as extreme
+    assert correlation.spearman.interval == (1.0, 1.0)
+    assert (correlation.bands, correlation.seeds) == (9, (0, 1, 2, 3, 4))
+    assert correlation.contrast == pytest.approx(8.0, abs=0.05)
     expected = (table[0] - table[-1]).std(ddof=1) / np.sqrt(5)
-    assert found.contrast_error == pytest.approx(expected)
+    assert correlation.contrast_error == pytest.approx(expected)
 
 
 @given(st.randoms(use_true_random=False))
@@ -69,7 +69,7 @@ def test_p_values_are_uniform_where_there_is_nothing():
         for _ in range(400)
     ]
     for kind in ("spearman", "kendall"):
-        p = np.array([getattr(found, kind).p_value for found in values])
+        p = np.array([getattr(correlation, kind).p_value for correlation in values])
         for level in (0.05, 0.2, 0.5):
             # At most the level, up to three standard errors: false alarm once in 700.
             assert (p <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 400)
@@ -80,10 +80,10 @@ def test_only_seeds_that_all_directions_have():
     table = np.random.default_rng(3).standard_normal((6, 3))
     known = rows(table)
     missing = [r for r in known if not (r["seed"] == 1 and r["data"].endswith(":2"))]
-    (found,) = correlate(missing, permutations=9, resamples=9)
-    assert found.seeds == (0, 2)
+    (correlation,) = correlate(missing, permutations=9, resamples=9)
+    assert correlation.seeds == (0, 2)
     (whole,) = correlate(rows(table[:, [0, 2]]), permutations=9, resamples=9)
-    assert found.spearman.value == whole.spearman.value
+    assert correlation.spearman.value == whole.spearman.value
 
 
 def test_groups_are_kept_apart():
@@ -105,13 +105,13 @@ def test_what_cannot_be_correlated():
 
 
 def test_a_constant_metric_has_no_correlation():
-    (found,) = correlate(rows(np.ones((5, 2))), permutations=9, resamples=9)
-    assert np.isnan(found.spearman.value)
-    assert found.spearman.p_value == 1.0
+    (correlation,) = correlate(rows(np.ones((5, 2))), permutations=9, resamples=9)
+    assert np.isnan(correlation.spearman.value)
+    assert correlation.spearman.p_value == 1.0
 
 
 def test_a_constant_metric_has_no_correlation_and_json_says_null():
-    (found,) = correlate(rows(np.ones((5, 2))), permutations=9, resamples=9)
-    fields = json.loads(json.dumps(correlation_fields(found), allow_nan=False))
+    (correlation,) = correlate(rows(np.ones((5, 2))), permutations=9, resamples=9)
+    fields = json.loads(json.dumps(correlation_fields(correlation), allow_nan=False))
     assert fields["spearman"]["value"] is None
     assert fields["contrast"] == 0

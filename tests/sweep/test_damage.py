@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sads.draws import DRAWS
 from sads.errors import ArtefactError
+from sads.foundation.versions import DRAWS
 from sads.sweep import read_rows, run_sweep
 from sads.sweep.execute.run_job import run_job
 from sads.sweep.store.database import Store

@@ -172,11 +172,11 @@ def test_an_interrupted_sweep_ends_in_order(sweep, number):
 
 
 def test_a_sweep_can_be_driven_from_a_thread(sweep):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(sweep()))
+    statuses = []
+    thread = threading.Thread(target=lambda: statuses.append(sweep()))
     thread.start()
     thread.join()
-    assert found == [{"done": 4}]
+    assert statuses == [{"done": 4}]
 
 
 def test_progress_is_told(sweep):

@@ -47,10 +47,10 @@ class Victim:
 
     def kill_worker(self, choice: np.random.Generator) -> bool:
         """Whether there was one to kill."""
-        found = self.workers()
-        if found:
-            found[choice.integers(len(found))].kill()
-        return bool(found)
+        workers = self.workers()
+        if workers:
+            workers[choice.integers(len(workers))].kill()
+        return bool(workers)
 
     def kill_driver(self) -> None:
         """Kill it, and start it again at once."""

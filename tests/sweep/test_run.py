@@ -16,8 +16,8 @@ from safetensors.numpy import load_file
 import sads
 from sads.data import Dataset
 from sads.diffusion import read_training, training
-from sads.draws import DRAWS
-from sads.specs.sources import as_dataset
+from sads.foundation.versions import DRAWS, code_version
+from sads.specs.coercion import as_dataset
 from sads.storage.files import writing
 from sads.sweep import PROTOCOLS, Trial
 from sads.sweep.execute import run_job as run_job_module
@@ -27,7 +27,6 @@ from sads.sweep.execute.run_trial import KEPT_SAMPLES
 from sads.sweep.execute.trial_data import dataset
 from sads.sweep.store.layout import Layout
 from sads.sweep.store.outcome import Job, Outcome
-from sads.version import code_version
 
 PROTOCOL = PROTOCOLS["smoke"].model_copy(
     update={"iterations": 6, "samples": 200, "steps": 3, "train": 40}
@@ -64,8 +63,8 @@ def files(out) -> list[str]:
 
 
 def test_the_result_is_what_the_commands_give(tmp_path):
-    found = outcome(job(tmp_path / "sweep"))
-    result = found.result
+    done = outcome(job(tmp_path / "sweep"))
+    result = done.result
     data = as_dataset("rank-one:dct:5,seed=3,count=40", shape=(1, 4, 4), split="train")
     trained = sads.train(
         TRIAL.network,
@@ -129,9 +128,9 @@ def test_a_rotated_trial_is_measured_in_image_space(tmp_path, geometry):
     data = {"network": "linear", "data": "digits,size=4", "seed": 0}
     turned = changed(**data, rotation="min", geometry=str(geometry))
     plain = changed(**data)
-    found = outcome(job(tmp_path, turned)).result
-    assert found is not None
-    assert found.metrics.sw2 != outcome(job(tmp_path, plain)).result.metrics.sw2
+    done = outcome(job(tmp_path, turned)).result
+    assert done is not None
+    assert done.metrics.sw2 != outcome(job(tmp_path, plain)).result.metrics.sw2
 
 
 def test_a_network_of_ones_own_is_found_from_anywhere(tmp_path, monkeypatch):
@@ -149,9 +148,9 @@ def test_a_network_of_ones_own_is_found_from_anywhere(tmp_path, monkeypatch):
     trial = changed(network="mine.py:make")
     asked = job(tmp_path / "sweep", trial)
     monkeypatch.chdir("/")  # a worker may run in another directory than the driver
-    found = outcome(asked)
-    assert found.failure is None
-    assert str(found.result.trial.network) == "mine.py:make"
+    result = outcome(asked)
+    assert result.failure is None
+    assert str(result.result.trial.network) == "mine.py:make"
 
 
 def test_killed_at_any_rename_it_ends_with_the_same_result(tmp_path, monkeypatch):

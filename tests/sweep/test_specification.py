@@ -22,21 +22,21 @@ def load(text: str, tmp_path: Path) -> Specification:
 
 def test_a_product_of_lists(tmp_path):
     grid = GRID.replace('"mlp"', '"mlp", "linear"') + 'bases = ["dct", "haar"]\nindices = [0, 3]\n'
-    found = load(HEAD + grid, tmp_path).trials()
-    assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
-    assert {str(t.data) for t in found} == {
+    trials = load(HEAD + grid, tmp_path).trials()
+    assert len(trials) == len(set(trials)) == 2 * 2 * 2 * 2
+    assert {str(t.data) for t in trials} == {
         f"rank-one:{b}:{i}" for b in ("dct", "haar") for i in (0, 3)
     }
-    assert [t.seed for t in found] == [0] * 8 + [1] * 8  # a part of a sweep has whole seeds
+    assert [t.seed for t in trials] == [0] * 8 + [1] * 8  # a part of a sweep has whole seeds
 
 
 def test_all_indices_and_bands(tmp_path, geometry):
     grid = GRID + f'geometry = "{geometry}"\nindices = "all"\n'
-    found = load(HEAD + grid, tmp_path).trials()
-    assert {str(t.data) for t in found} == {f"rank-one:geometry={geometry}:{i}" for i in range(16)}
+    trials = load(HEAD + grid, tmp_path).trials()
+    assert {str(t.data) for t in trials} == {f"rank-one:geometry={geometry}:{i}" for i in range(16)}
     grid = GRID + f'geometry = "{geometry}"\nbands = "all"\n'
-    found = load(HEAD + grid, tmp_path).trials()
-    assert {str(t.data) for t in found} == {
+    trials = load(HEAD + grid, tmp_path).trials()
+    assert {str(t.data) for t in trials} == {
         f"rank-one:geometry={geometry}:band={i}" for i in range(16)
     }
     grid = GRID + 'bases = ["dst"]\nindices = "all"\n'
@@ -48,8 +48,8 @@ def test_rotations_take_a_geometry_and_ranks_where_they_can(tmp_path, geometry):
         f'data = ["digits,size=4"]\ngeometry = "{geometry}"\n'
         'rotations = ["identity", "random", "min"]\nranks = [2, 5]\n'
     )
-    found = {(t.rotation, t.rank, t.geometry) for t in load(HEAD + grid, tmp_path).trials()}
-    assert found == {
+    rotations = {(t.rotation, t.rank, t.geometry) for t in load(HEAD + grid, tmp_path).trials()}
+    assert rotations == {
         ("identity", None, None),
         ("random", 2, None),
         ("random", 5, None),
@@ -62,8 +62,8 @@ def test_a_grid_replaces_seeds_and_protocol(tmp_path):
     grid = GRID + (
         'data = ["digits,size=4"]\nseeds = [7]\nprotocol = { preset = "laptop", samples = 9 }\n'
     )
-    (found,) = load(HEAD + grid, tmp_path).trials()
-    assert (found.seed, found.protocol.samples, found.protocol.iterations) == (7, 9, 500)
+    (trial,) = load(HEAD + grid, tmp_path).trials()
+    assert (trial.seed, trial.protocol.samples, trial.protocol.iterations) == (7, 9, 500)
 
 
 def test_overlapping_grids_have_each_trial_once(tmp_path):
@@ -152,11 +152,13 @@ def test_a_network_of_another_shape_than_the_geometry(tmp_path, geometry):
 
 
 def test_the_smoke_example_has_forty_trials():
-    found = load_specification(EXAMPLES / "smoke.toml").trials()
-    assert len(set(found)) == 40
+    trials = load_specification(EXAMPLES / "smoke.toml").trials()
+    assert len(set(trials)) == 40
 
 
 def test_the_figure_6_example_has_the_papers_indices():
-    found = load_specification(EXAMPLES / "figure-06-laptop.toml")
-    unet = next(grid for grid in found.grid if grid.model_dump()["networks"] == ("iddpm-16",))
+    specification = load_specification(EXAMPLES / "figure-06-laptop.toml")
+    unet = next(
+        grid for grid in specification.grid if grid.model_dump()["networks"] == ("iddpm-16",)
+    )
     assert unet.indices == (0, 31, 63, 95, 127, 159, 191, 223, 255)

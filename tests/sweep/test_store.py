@@ -58,10 +58,10 @@ def plan(tmp_path) -> list[Planned]:
 @pytest.fixture
 def store(tmp_path, plan):
     (tmp_path / "out").mkdir()
-    found = Store(Layout(tmp_path / "out"))
-    found.create(plan, {"trials": sorted(p.id for p in plan)})
-    yield found
-    found.close()
+    opened = Store(Layout(tmp_path / "out"))
+    opened.create(plan, {"trials": sorted(p.id for p in plan)})
+    yield opened
+    opened.close()
 
 
 def test_a_result_is_recorded_once(store, plan, tmp_path):
@@ -219,11 +219,11 @@ def test_a_table_goes_to_csv_and_back_to_the_last_bit(store, plan, tmp_path):
     store.record([made_up(p, 1 / (3 + i)) for i, p in enumerate(plan[:3])])
     _, rows = read_rows(tmp_path / "out")
     write_csv(tmp_path / "table.csv", rows)
-    found = read_csv(tmp_path / "table.csv", {p.id: p.trial for p in plan})
-    assert {r.id: r.metrics for r in found} == {
+    table = read_csv(tmp_path / "table.csv", {p.id: p.trial for p in plan})
+    assert {r.id: r.metrics for r in table} == {
         p.id: made_up(p, 1 / (3 + i)).metrics for i, p in enumerate(plan[:3])
     }
-    assert all(r.artefact is None for r in found)
+    assert all(r.artefact is None for r in table)
     assert read_csv(tmp_path / "table.csv", {plan[0].id: plan[0].trial})[0].id == plan[0].id
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sads.errors import InputError
+from sads.foundation.versions import code_version
 from sads.geometry import load_geometry
 from sads.specs import NetworkSpec
 from sads.sweep import PROTOCOLS, Trial
 from sads.sweep.describe.protocol import protocol_fields
-from sads.version import code_version
 
 SMOKE = PROTOCOLS["smoke"]
 
@@ -145,8 +145,8 @@ MOMENT = "gaussian:moment=sphere:geometry=ROOT/a:band=3"
     ],
 )
 def test_where_the_path_is(tmp_path, field, text, seen):
-    found = str(getattr(trial(**{field: text}).seen_from(tmp_path), field))
-    assert found == (text if seen is None else seen.replace("ROOT", str(tmp_path)))
+    text_seen = str(getattr(trial(**{field: text}).seen_from(tmp_path), field))
+    assert text_seen == (text if seen is None else seen.replace("ROOT", str(tmp_path)))
 
 
 def test_a_worker_elsewhere_sees_the_same_trial(tmp_path, monkeypatch):

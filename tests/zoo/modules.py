@@ -322,8 +322,8 @@ class Recomputed(torch.autograd.Function):
         with torch.enable_grad():
             output = ctx.run(*(one.view_as(one) for one in inputs))
         wanted = (*inputs, *ctx.parameters)
-        found = torch.autograd.grad(output, wanted, gradients, allow_unused=True)
-        return None, None, *found
+        every = torch.autograd.grad(output, wanted, gradients, allow_unused=True)
+        return None, None, *every
 
 
 class Checkpointed(Plain):

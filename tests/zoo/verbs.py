@@ -151,20 +151,20 @@ class EveryVerb:
         assert not diagnosis.skipped
 
     def test_align(self, case: Case) -> None:
-        found = sads.align(case.geometry, case.data)
+        alignment = sads.align(case.geometry, case.data)
         rows = case.data.samples.reshape(SAMPLES, -1).astype(np.float64)
         alpha = np.einsum("ni,ij,nj->n", rows, case.geometry.matrix(), rows).mean()
-        assert found.alpha == pytest.approx(alpha, rel=1e-6)
-        assert found.alpha_min <= found.alpha * (1 + 1e-9)
-        assert found.alpha <= found.alpha_max * (1 + 1e-9)
+        assert alignment.alpha == pytest.approx(alpha, rel=1e-6)
+        assert alignment.alpha_min <= alignment.alpha * (1 + 1e-9)
+        assert alignment.alpha <= alignment.alpha_max * (1 + 1e-9)
 
     def test_rotate(self, case: Case) -> None:
         rotation = case.rotation
         assert rotation.origin.suits(case.family)
         assert rotation.error < 1e-5
-        found = sads.align(case.geometry, rotation(torch.from_numpy(case.data.samples)).numpy())
+        alignment = sads.align(case.geometry, rotation(torch.from_numpy(case.data.samples)).numpy())
         least = sads.align(case.geometry, case.data).alpha_min
-        assert found.alpha == pytest.approx(least, rel=1e-4)
+        assert alignment.alpha == pytest.approx(least, rel=1e-4)
         rotation.save(case.place / "rotation")
         assert sads.load_rotation(case.place / "rotation").origin == rotation.origin
 
@@ -258,31 +258,31 @@ class EveryVerb:
 
     def test_report(self, case: Case) -> None:
         assert case.geometry.plan.is_of(case.family)
-        found = build_report(
+        report = build_report(
             [case.place / "geometry"],
             data="gaussian,count=20",
             trainings=[case.training] if len(case.family.shape) == 3 else [],  # pictures
             doctor=True,
         )
-        assert case.family.name in found.html
-        assert "Not examined" not in found.html
+        assert case.family.name in report.html
+        assert "Not examined" not in report.html
 
     def test_risk(self, case: Case) -> None:
-        found = sads.risk(
+        risk = sads.risk(
             case.training,
             data="gaussian",
             directions=Entries(case.family.shape),
             exact=True,
             tolerance=0.3,
         )
-        assert found.exact
-        assert (found.nats is None) == (case.family.schedule.kind == "flow")
-        assert found.nats is None or math.isfinite(found.nats)
-        assert (found.by_direction >= 0).all()
-        assert found.total == pytest.approx(found.by_direction.sum(), rel=1e-6)
+        assert risk.exact
+        assert (risk.nats is None) == (case.family.schedule.kind == "flow")
+        assert risk.nats is None or math.isfinite(risk.nats)
+        assert (risk.by_direction >= 0).all()
+        assert risk.total == pytest.approx(risk.by_direction.sum(), rel=1e-6)
 
     def test_forecast(self, case: Case) -> None:
-        found = sads.forecast(
+        forecast = sads.forecast(
             case.source,
             case.data,
             shape=case.family.shape,
@@ -292,10 +292,10 @@ class EveryVerb:
             method="one step",
             networks=8,
         )
-        assert found.networks == 8
-        assert np.isfinite(found.drift).all()
-        assert (found.noise >= 0).all()
-        assert found.noise.max() > 0  # batches differ, and so do the steps along some direction
+        assert forecast.networks == 8
+        assert np.isfinite(forecast.drift).all()
+        assert (forecast.noise >= 0).all()
+        assert forecast.noise.max() > 0  # batches differ, and so do the steps along some direction
 
     def test_monitor(self, case: Case) -> None:
         """Over all directions the monitor adds up to the loss of an ordinary training loop."""
@@ -310,6 +310,21 @@ class EveryVerb:
         summed = float((monitor.loss()[:, 0] * monitor.directions.widths).sum())
         squared = (predicted - noise).square().flatten(1).sum(dim=1)
         assert summed == pytest.approx(float(squared.mean()), rel=1e-5)
+
+    def test_summary(self, case: Case) -> None:
+        summary = sads.summary(case.source, case.family.shape, data=case.data, networks=NETWORKS)
+        untrained = list(case.family.member(0).parameters())
+        assert (summary.network, summary.shape) == (case.family.name, case.family.shape)
+        assert summary.parameters == sum(p.numel() for p in untrained)
+        assert summary.assumptions is not None
+        assert summary.assumptions.prediction == case.subject.expected
+        assert summary.diagnosis is not None
+        codes = {finding.code for finding in summary.diagnosis.findings}
+        assert ("zero-output" in codes) == (case.subject.zero_output != "explain")
+        assert not summary.untold
+        assert summary.effective is not None
+        assert 1 <= summary.effective <= case.family.size
+        assert case.family.name in str(summary)
 
     def test_distance(self, case: Case) -> None:
         samples = Dataset(case.samples, "samples")

@@ -1,11 +1,11 @@
 """How data lies in a geometry, and rotations that change it."""
 
 from .align import Alignment, Share, align
-from .making import make_rotation
+from .make_rotation import make_rotation
 from .moments import Moment, second_moment
 from .rotation import FILE as ROTATION_FILE
 from .rotation import Origin, Rotation, load_rotation, write_rotation
-from .transformer import RotationTransformer
+from .scikit_learn import RotationTransformer
 
 __all__ = [
     "ROTATION_FILE",

@@ -34,9 +34,9 @@ from jaxtyping import Float
 from ..directions import Band, Structure
 from ..directions.structure import Compressed
 from ..directions.symmetry import average
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown
 from ..geometry import Geometry
-from ..shown import Shown
 from .moments import Samples, second_moment
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Alignment(Shown):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Between which the alpha of the whole space lies; no interval where all of it is known."""
+        """The limits of alpha in the whole space; equal where all of it is known."""
         if not self.geometry.compressed:
             return self.alpha, self.alpha
         share, trace = self.geometry.inside[0], float(np.trace(self.reduced))

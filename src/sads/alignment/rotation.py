@@ -13,8 +13,8 @@ from jaxtyping import Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from ..choices import RotationKind
 from ..errors import ArtefactError, InputError
+from ..foundation.choices import RotationKind
 from ..geometry import Geometry
 from ..inspection.zero_outputs import is_named
 from ..networks import ScoreFamily
@@ -95,7 +95,7 @@ class Rotation(nn.Module):
 
     @property
     def keeps_noise(self) -> bool:
-        """Whether white noise stays white noise, so that a network's prediction can return."""
+        """Whether white noise stays white noise, so that predicted noise can be rotated back."""
         return self.back is None
 
     def made_for(self, geometry: Geometry) -> bool:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from .. import alignment as _alignment
 from ..alignment import Alignment, Rotation
-from ..choices import RotationKind
 from ..distances import Distance, measure_distance
+from ..foundation.choices import RotationKind
 from ..geometry import Geometry
 from ..randomness import Random
-from ..specs.sources import Data, Shape, as_dataset, as_dataset_pair, as_geometry, as_shape
+from ..specs.coercion import Data, Shape, as_dataset, as_dataset_pair, as_geometry, as_shape
 
 
 def align(geometry: str | Path | Geometry, data: Data) -> Alignment:
@@ -68,7 +68,7 @@ def distance(
     Args:
         a: an array of samples, a dataset, or data in the grammar: its held-out split unless it
             names another, so that nothing is measured against training data.
-        b: likewise.
+        b: the samples to compare them with, given in the same ways.
         shape: shape of one sample, where neither tells it.
         projections: random directions, 64 D unless given.
         seed: of directions and permutations: a whole number, a NumPy or a torch generator.

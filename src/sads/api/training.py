@@ -8,14 +8,14 @@ from jaxtyping import Float
 
 from .. import diffusion as _diffusion
 from ..alignment import Rotation
-from ..choices import Prediction, SolverName
 from ..diffusion import Callback, Trained, settings_for
 from ..diffusion.sampling import CHUNK, OnStep
+from ..foundation.choices import Prediction, SolverName
 from ..geometry import Geometry
 from ..path import DiffusionPath
 from ..randomness import Random
+from ..specs.coercion import Data, Network, Shape, as_dataset, as_family, as_trained
 from ..specs.rotations import rotation_for
-from ..specs.sources import Data, Network, Shape, as_dataset, as_family, as_trained
 
 
 def train(
@@ -49,8 +49,8 @@ def train(
             array of samples.
         shape: shape of one sample, as in `network`.
         iterations: updates; the preset's of table 1 unless given.
-        batch_size: samples a batch; likewise.
-        learning_rate: of Adam; likewise.
+        batch_size: samples in a batch; the preset's unless given.
+        learning_rate: of Adam; the preset's unless given.
         seed: of the initialisation and all draws, or a generator that gives one.
         out: directory for checkpoints and the result; an unfinished run is continued.
         rotation: of the data: `"identity"`, `"random"` (drawn by the seed), `"whiten"`, `"min"` or
@@ -181,8 +181,8 @@ def sample_chunks(
         trained: as in `sample`.
         count: how many samples.
         steps: as in `sample`.
-        eta: likewise.
-        solver: likewise.
+        eta: as in `sample`.
+        solver: as in `sample`.
         seed: of all noise, or a generator that gives one.
         chunk: samples computed at once; it does not change them.
         first: leave out the samples before this one, which are known already.

@@ -6,17 +6,17 @@ from typing import Unpack
 
 from .. import doctor as _doctor
 from .. import geometry as _geometry
-from ..choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
 from ..doctor import Diagnosis
 from ..execution.engines import Engine
+from ..foundation.choices import EstimatorName, Prediction, Quantity, Weighting, ZeroOutput
+from ..foundation.signatures import same_arguments
 from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
 from ..overview import NETWORKS as SUMMARY_NETWORKS
 from ..overview import Summary, summarise
 from ..path import DiffusionPath
-from ..remote import supply_for
-from ..signatures import same_arguments
-from ..specs.sources import (
+from ..remote import batch_workers_for
+from ..specs.coercion import (
     Data,
     Network,
     Shape,
@@ -129,7 +129,7 @@ def estimate_geometry(
         zero_output=zero_output,
         subspace=as_subspace(subspace),
         device=device,
-        supply=supply_for(
+        batch_workers=batch_workers_for(
             engine,
             source,
             family,
@@ -169,7 +169,7 @@ def running_estimates(
         family,
         probe=as_probe(probe, shape=family.shape),
         subspace=as_subspace(subspace),
-        supply=supply_for(
+        batch_workers=batch_workers_for(
             engine,
             source,
             family,
@@ -218,6 +218,7 @@ def summary(
     return summarise(
         family,
         as_dataset(data, shape=family.shape, split="train", drawn=1),
+        spelled=isinstance(source, str) and prediction is None and schedule is None,
         origin=origin,
         networks=SUMMARY_NETWORKS if networks is None else networks,
         seed=seed,

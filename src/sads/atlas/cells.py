@@ -2,20 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from ..doctor.finding import SEVERITIES
-from ..presentation.numbers import sizes, with_error
+from ..presentation.numbers import counted as things
+from ..presentation.numbers import span, with_error
 from .entries import AtlasEntry
+from .paces import ALL, learning_order
 from .rows import AtlasRow, BandPicture
 
 LARGE_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+NOTE = SEVERITIES[-1]
+MEASURED = ("parameters", "findings", "anisotropy", "last")
+UNKNOWN = "not told"
 READ = {
-    "convolution": "exactly",
-    "tokens": "exactly",
-    "dense": "exactly",
-    "random": "random last layers",
+    "convolution": "read exactly",
+    "tokens": "read exactly",
+    "dense": "read exactly",
+    "random": "drawn at random",
     "sampled": "sampled",
 }
 
@@ -27,14 +31,20 @@ class Line:
     Attributes:
         entry: as the list has it.
         row: what was measured.
-        cells: words by the name of the column; `sort` has a number for those that are sorted so.
-        sort: numbers to sort by.
+        cells: words by the name of the column.
+        soft: further words below them.
+        sort: numbers to sort by, where a column is not sorted by its words.
+        loud: what the doctor finds above a note.
+        paces: how fast a first step learns each group of directions, the slowest first.
     """
 
     entry: AtlasEntry
     row: AtlasRow
     cells: dict[str, str]
     sort: dict[str, float]
+    soft: dict[str, str] = field(default_factory=dict)
+    loud: tuple[str, ...] = ()
+    paces: tuple[tuple[str, str], ...] = ()
 
 
 def lines(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow]) -> list[Line]:
@@ -44,31 +54,137 @@ def lines(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow]) -> list[Line]
 
 
 def _line(entry: AtlasEntry, row: AtlasRow) -> Line:
-    summary = row.summary
-    size = math.prod(summary["shape"])
-    effective, error = summary["effective_directions"], summary["effective_directions_error"]
-    cells = {
+    listed = {
         "name": entry.name,
         "kind": entry.kind,
         "published": entry.published,
-        "reduced": entry.reduced or "nothing",
-        "shape": sizes(tuple(summary["shape"])),
+        "reduced": entry.reduced,
+        "shape": entry.shape,
+        "seconds": cost_words(row),
+    }
+    cost = {"seconds": row.seconds if row.processor_seconds is None else row.processor_seconds}
+    clock = {"seconds": clock_words(row)}
+    if row.failed is not None:
+        unknown = dict.fromkeys(MEASURED, UNKNOWN)
+        return Line(entry, row, listed | unknown, cost, clock, (f"failed: {row.failed}",))
+    loud = tuple(f"{f['severity']}: {f['code']}" for f in row.findings if f["severity"] != NOTE)
+    return Line(
+        entry,
+        row,
+        cells=listed | _measured(row, healthy=not loud),
+        soft=clock | _explained(row),
+        sort=cost | _numbers(row) | {"findings": float(len(loud))},
+        loud=loud,
+        paces=paces_of(row),
+    )
+
+
+def _measured(row: AtlasRow, *, healthy: bool) -> dict[str, str]:
+    summary = row.summary
+    effective, error = summary["effective_directions"], summary["effective_directions_error"]
+    doctor = _untold(row, "doctor") if "doctor" in summary["untold"] else "healthy" * healthy
+    known = effective is not None
+    return {
         "parameters": counted(summary["parameters"]),
-        "findings": findings(summary["findings"]),
-        "anisotropy": "not told"
-        if effective is None
-        else f"{with_error(effective, error, 2)} of {size:,}",
-        "last": summary["learned_last"] or "no order",
-        "read": READ.get(row.readout or "", row.readout or "not told"),
-        "seconds": f"{row.seconds:,.0f} s",
+        "findings": doctor,
+        "anisotropy": f"{effective:,.3g} ± {error:.2g}" if known else _untold(row, "geometry"),
+        "last": last_words(row),
     }
-    sort = {
-        "parameters": float(summary["parameters"] or 0),
-        "anisotropy": math.inf if effective is None else effective / size,
-        "findings": float(sum(f["severity"] != SEVERITIES[-1] for f in summary["findings"])),
-        "seconds": row.seconds,
+
+
+def _explained(row: AtlasRow) -> dict[str, str]:
+    notes = [one["code"] for one in row.findings if one["severity"] == NOTE]
+    size = math.prod(row.summary["shape"])
+    known = row.summary["effective_directions"] is not None
+    return {
+        "findings": f"note{'s' * (len(notes) > 1)}: {', '.join(notes)}" if notes else "",
+        "anisotropy": f"of {size:,}; {_behind(row)}" if known else "",
+        "last": validity_words(row),
     }
-    return Line(entry, row, cells, sort)
+
+
+def _numbers(row: AtlasRow) -> dict[str, float]:
+    effective = row.summary["effective_directions"]
+    share = {} if effective is None else {"anisotropy": effective / math.prod(row.summary["shape"])}
+    return {"parameters": float(row.summary["parameters"] or 0)} | share
+
+
+def _untold(row: AtlasRow, part: str) -> str:
+    return f"{UNKNOWN}: {row.summary['untold'].get(part, f'no {part}')}"
+
+
+def _behind(row: AtlasRow) -> str:
+    """How the geometry was made."""
+    read = READ.get(row.readout or "", row.readout or "in a way not told")
+    where = "" if row.subspace is None else f", in the subspace {row.subspace}"
+    return f"{row.summary['networks']} networks, last layer {read}{where}"
+
+
+def cost_words(row: AtlasRow) -> str:
+    """What a row took; processor time where it was counted."""
+    taken = row.seconds if row.processor_seconds is None else row.processor_seconds
+    return f"{'over ' * row.goes_on}{taken:,.0f} s"
+
+
+def clock_words(row: AtlasRow) -> str:
+    """By which clock."""
+    if row.processor_seconds is None:
+        return "by the clock"
+    return f"of processor time; {row.seconds:,.0f} s by the clock"
+
+
+def total_cost(rows: Sequence[AtlasRow]) -> str:
+    """What all rows took together, in a sentence or two."""
+    counted_ones = [row.processor_seconds for row in rows if row.processor_seconds is not None]
+    others = [row.seconds for row in rows if row.processor_seconds is None]
+    parts = []
+    if counted_ones:
+        clock = span(math.fsum(row.seconds for row in rows if row.processor_seconds is not None))
+        parts.append(
+            f"{span(math.fsum(counted_ones))} of processor time ({clock} by the clock) for "
+            f"{things(len(counted_ones), 'architecture')}"
+        )
+    if others:
+        parts.append(
+            f"{span(math.fsum(others))} by the clock for {things(len(others), 'architecture')}"
+        )
+    return f"In all it took {' and '.join(parts)}." if parts else ""
+
+
+def last_words(row: AtlasRow) -> str:
+    """What is forecast to be learned last, or why nothing is."""
+    forecast = row.summary["forecast"]
+    if forecast is None:
+        return _untold(row, "forecast")
+    order = learning_order(forecast)
+    if order.has_order:
+        return order.paces[0].label
+    if not order.relative:
+        return "no order: a first step learns nothing beyond its error"
+    return "no order beyond the errors"
+
+
+def validity_words(row: AtlasRow) -> str:
+    """How sure that is."""
+    forecast = row.summary["forecast"]
+    if forecast is None:
+        return ""
+    order = learning_order(forecast)
+    batch = forecast["recipe"]["batch_size"]
+    said = f"p = {order.p_value:.2g}, {order.networks} networks, batches of {batch}"
+    if not (order.has_order and order.of):
+        return said
+    which = "small networks" if order.kind == ALL else f"small {order.kind}s"
+    return f"{said}; such forecasts were right for {order.right} of {order.of} {which}"
+
+
+def paces_of(row: AtlasRow) -> tuple[tuple[str, str], ...]:
+    """The measured pace of each group in words, the slowest first."""
+    forecast = row.summary["forecast"]
+    if forecast is None:
+        return ()
+    order = learning_order(forecast)
+    return tuple((pace.label, with_error(pace.value, pace.error, 2)) for pace in order.paces)
 
 
 def counted(number: int | None) -> str:
@@ -78,18 +194,11 @@ def counted(number: int | None) -> str:
     '35.7 M'
     """
     if number is None:
-        return "not told"
+        return UNKNOWN
     for unit, letter in LARGE_UNITS:
         if number >= unit:
             return f"{number / unit:.3g} {letter}"
     return str(number)
-
-
-def findings(noticed: Sequence[dict[str, Any]]) -> str:
-    """The codes of what the doctor finds above a note, and how many notes there are."""
-    loud = [f"{one['severity']}: {one['code']}" for one in noticed if one["severity"] != "note"]
-    notes = sum(one["severity"] == "note" for one in noticed)
-    return "; ".join([*loud, *([f"{notes} note{'s' * (notes != 1)}"] if notes else [])]) or "none"
 
 
 def band_words(band: BandPicture) -> str:

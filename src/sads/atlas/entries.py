@@ -8,6 +8,7 @@ kind = "transformer"
 published = "Peebles and Xie 2023"
 reduced = ""        # what is less than published
 networks = 48       # untrained ones to look at
+batch = 16          # of the step that is forecast
 """
 
 import re
@@ -40,6 +41,7 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
         published: where its configuration was.
         reduced: what is less than published; empty for nothing.
         networks: untrained networks to look at.
+        batch: of the step that is forecast; that of a summary unless given.
 
     >>> entry = AtlasEntry(name="Small CNN", network="cnn", shape="1x8x8", kind="CNN")
     >>> entry.slug
@@ -53,6 +55,7 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
     published: Text = ""
     reduced: Text = ""
     networks: int = Field(default=NETWORKS, ge=FOLDS, le=100_000)
+    batch: int | None = Field(default=None, ge=2, le=4_096)
 
     @field_validator("shape")
     @classmethod
@@ -68,7 +71,7 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
     def identity(self) -> str:
         """A digest of all that decides what is measured, with what its files hold."""
         about = {"network": self.network.digest(), "shape": self.shape, "networks": self.networks}
-        return json_digest(about)
+        return json_digest(about | ({} if self.batch is None else {"batch": self.batch}))
 
 
 class Atlas(BaseModel, frozen=True, extra="forbid"):
@@ -86,7 +89,7 @@ class Atlas(BaseModel, frozen=True, extra="forbid"):
 
 
 def named(entries: Sequence[AtlasEntry], only: Sequence[str]) -> list[AtlasEntry]:
-    """The entries of some names; all for none.
+    """The entries with these names; all of them where no name is given.
 
     Raises:
         InputError: for a name that no entry has.

@@ -7,26 +7,43 @@ from pathlib import Path
 from typing import Any
 
 from ..report.page import render_scripted
+from ..specs import parse_shape
 from ..storage.files import atomic_write, write_bytes
-from .cells import Line, band_words, lines
+from .cells import Line, band_words, lines, total_cost
 from .entries import AtlasEntry
 from .rows import AtlasRow, BandPicture
+
+COLUMNS = (
+    ("name", "Architecture"),
+    ("kind", "Kind"),
+    ("shape", "Shape"),
+    ("parameters", "Parameters"),
+    ("findings", "Doctor"),
+    ("anisotropy", "Effective directions"),
+    ("last", "Learned last"),
+    ("seconds", "Cost"),
+)
 
 
 def write_index(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow], out: Path) -> Path:
     """Write `index.html` of an atlas; returns its path."""
     place = out / "index.html"
-    html = atlas_page(lines(entries, rows), out)
+    html = atlas_page(entries, rows, out)
     atomic_write(place, write_bytes(html.encode()))
     return place
 
 
-def atlas_page(shown: Sequence[Line], out: Path) -> str:
+def atlas_page(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow], out: Path) -> str:
     """The whole file."""
+    shown = lines(entries, rows)
+    looked_at = {line.row.slug for line in shown}
     view = {
         "version": version("sads"),
+        "columns": COLUMNS,
         "lines": [_view(line, out) for line in shown],
         "kinds": sorted({line.entry.kind for line in shown}),
+        "cost": total_cost([line.row for line in shown]),
+        "waiting": ", ".join(e.name for e in entries if e.slug not in looked_at),
     }
     return render_scripted("atlas.html.j2", ("atlas.js",), view)
 
@@ -35,10 +52,12 @@ def _view(line: Line, out: Path) -> dict[str, Any]:
     report = f"reports/{line.row.slug}.html"
     return {
         "cells": line.cells,
+        "soft": {key: line.soft.get(key, "") for key, _ in COLUMNS},
         "sort": line.sort,
-        "slug": line.row.slug,
+        "loud": line.loud,
         "report": report if (out / report).exists() else None,
-        "untold": line.row.summary["untold"],
+        "paces": line.paces,
+        "signal": len(parse_shape(line.entry.shape)) < 3,  # a line, drawn over the whole square
         "bands": [
             {"which": which, "words": band_words(band), "picture": _embedded(band, out)}
             for which, band in (("first", line.row.first), ("last", line.row.last))

@@ -43,9 +43,10 @@ class AtlasRow(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         name: of the entry.
         slug: its name in files.
-        identity: of what was measured; see `AtlasEntry.identity`.
+        identity: of what was measured; see `AtlasEntry.identity`. Empty if nothing was.
         code: version of the sources that measured it.
-        summary: what `sads summary --json` prints.
+        summary: what `sads summary --json` prints; empty if nothing could be told.
+        failed: why nothing could be told; None if something was.
         structure: of the geometry, for readers.
         readout: how the last layer was read.
         subspace: the one the geometry is of; None for the whole space.
@@ -53,15 +54,18 @@ class AtlasRow(BaseModel, frozen=True, extra="forbid"):
         resolution_median: window of the median direction.
         first: the first certified band; None where none is certified.
         last: the last one that is not null.
-        seconds: in all.
+        seconds: by the clock on the wall.
+        processor_seconds: of all threads; None in rows from before it was counted.
+        goes_on: whether unfinished work was taken up, whose time is not counted.
     """
 
     format: str = FORMAT
     name: str
     slug: str
-    identity: str
+    identity: str = ""
     code: str
-    summary: dict[str, Any]
+    summary: dict[str, Any] = {}
+    failed: str | None = None
     structure: str | None = None
     readout: str | None = None
     subspace: str | None = None
@@ -70,6 +74,18 @@ class AtlasRow(BaseModel, frozen=True, extra="forbid"):
     first: BandPicture | None = None
     last: BandPicture | None = None
     seconds: float = Field(ge=0)
+    processor_seconds: float | None = Field(default=None, ge=0)
+    goes_on: bool = False
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What the doctor finds; nothing where it could not be asked."""
+        return self.summary.get("findings", [])
+
+    @property
+    def examined(self) -> bool:
+        """Whether the doctor could look at it."""
+        return self.failed is None and "doctor" not in self.summary["untold"]
 
 
 def row_path(out: Path, slug: str) -> Path:

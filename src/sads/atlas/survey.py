@@ -1,19 +1,21 @@
 """One architecture of an atlas, looked at: summary, geometry, forecast, pictures, report.
 
 What takes long is kept in the architecture's own directory as it is made, so that a survey that was
-killed goes on from there.
+killed goes on from there. An architecture that cannot be looked at gets a row that says why.
 """
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ..data import Dataset
 from ..directions import Band
-from ..errors import SadsError
+from ..errors import SadsError, brief
+from ..foundation.versions import code_version
 from ..geometry import Geometry, load_geometry
 from ..overview import Summary, summarise
 from ..presentation.mosaics import pictured
@@ -21,7 +23,6 @@ from ..presentation.network_summary import summary_values
 from ..presentation.small_pictures import save_picture
 from ..report import build_report, write_report
 from ..specs import DataSpec, parse_shape
-from ..version import code_version
 from .entries import AtlasEntry
 from .rows import AtlasRow, BandPicture, read_row, row_path, write_row
 
@@ -29,10 +30,29 @@ DATA = "gaussian"  # what a training would learn: nothing that favours a directi
 Tell = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class _Clock:
+    """Time since it was made, and whether part of the work was done before that."""
+
+    goes_on: bool
+    wall: float = field(default_factory=time.monotonic)
+    processor: float = field(default_factory=time.process_time)
+
+    def costs(self) -> dict[str, Any]:
+        """What a row says of the time it took."""
+        return {
+            "seconds": time.monotonic() - self.wall,
+            "processor_seconds": time.process_time() - self.processor,
+            "goes_on": self.goes_on,
+        }
+
+
 def survey(
     entry: AtlasEntry, out: str | Path, *, seed: int = 0, on_stage: Tell | None = None
 ) -> AtlasRow:
     """Look at an architecture, or take over what is known of it.
+
+    Whatever its network raises ends up in its row, and is tried again the next time.
 
     Args:
         entry: the architecture.
@@ -41,32 +61,48 @@ def survey(
         on_stage: called with what is done next.
     """
     place, tell = Path(out), on_stage or (lambda stage: None)
-    known = row_path(place, entry.slug)
-    if known.exists():
-        row = read_row(known)
-        if row.identity == entry.identity():
-            return row
-    started = time.monotonic()
-    family = entry.network.family(parse_shape(entry.shape))
-    work = place / "work" / entry.slug
-    summary = summarise(
-        family,
-        _data(family.shape),
-        networks=entry.networks,
-        seed=seed,
-        out=work,
-        on_part=lambda part: tell(f"{entry.name}, {part.seconds:.0f} s"),
-    )
-    row = _row(entry, summary, place, time.monotonic() - started)
+    known = _known(entry, place)
+    if known is not None:
+        return known
+    clock = _Clock(goes_on=_work(entry, place).exists())
+    try:
+        row = _row(entry, _summary(entry, place, seed, tell), place, clock)
+    except Exception as error:  # other people's networks raise whatever they like
+        why = str(error) if isinstance(error, SadsError) else brief(error)
+        row = AtlasRow(
+            name=entry.name, slug=entry.slug, code=code_version(), failed=why, **clock.costs()
+        )
     write_row(place, row)
     return row
 
 
-def _data(shape: tuple[int, ...]) -> Dataset:
-    return DataSpec.parse(DATA).dataset(shape, "train", count=1)
+def _known(entry: AtlasEntry, place: Path) -> AtlasRow | None:
+    """The row that is kept, if it is of this network and did not fail."""
+    kept = row_path(place, entry.slug)
+    if not kept.exists():
+        return None
+    row = read_row(kept)
+    return row if row.failed is None and row.identity == entry.identity() else None
 
 
-def _row(entry: AtlasEntry, summary: Summary, place: Path, seconds: float) -> AtlasRow:
+def _work(entry: AtlasEntry, place: Path) -> Path:
+    return place / "work" / entry.slug
+
+
+def _summary(entry: AtlasEntry, place: Path, seed: int, tell: Tell) -> Summary:
+    family = entry.network.family(parse_shape(entry.shape))
+    return summarise(
+        family,
+        DataSpec.parse(DATA).dataset(family.shape, "train", count=1),
+        networks=entry.networks,
+        batch_size=entry.batch,
+        seed=seed,
+        out=_work(entry, place),
+        on_part=lambda part: tell(f"{entry.name}, {part.seconds:.0f} s"),
+    )
+
+
+def _row(entry: AtlasEntry, summary: Summary, place: Path, clock: _Clock) -> AtlasRow:
     """The row, with its pictures and its report made."""
     facts = {
         "name": entry.name,
@@ -74,13 +110,12 @@ def _row(entry: AtlasEntry, summary: Summary, place: Path, seconds: float) -> At
         "identity": entry.identity(),
         "code": code_version(),
         "summary": summary_values(summary),
-        "seconds": seconds,
     }
-    work = place / "work" / entry.slug / "geometry"
+    work = _work(entry, place) / "geometry"
     try:
         geometry = load_geometry(work)
     except SadsError:  # the summary says why there is none
-        return AtlasRow(**facts)
+        return AtlasRow(**facts, **clock.costs())
     report = place / "reports" / f"{entry.slug}.html"
     report.parent.mkdir(parents=True, exist_ok=True)
     write_report(build_report([work]), report, force=True)
@@ -93,6 +128,7 @@ def _row(entry: AtlasEntry, summary: Summary, place: Path, seconds: float) -> At
     )
     return AtlasRow(
         **facts,
+        **clock.costs(),
         structure=geometry.structure.kind,
         readout=geometry.plan.readout.kind,
         subspace=geometry.plan.subspace,

@@ -5,47 +5,50 @@ exit code 70 (`failures`); `--debug` anywhere shows the traceback.
 """
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from ..errors import InputError
 from .failures import explained
 from .terminal import print_anywhere
 
-COMMANDS = [
-    "geometry",
-    "directions",
-    "compare",
-    "data",
-    "align",
-    "rotate",
-    "summary",
-    "atlas",
-    "doctor",
-    "rank",
-    "train",
-    "sample",
-    "distance",
-    "forecast",
-    "risk",
-    "sweep",
-    "results",
-    "report",
-    "watch",
-    "figure",
-]
+COMMANDS = {
+    "Before training": (
+        "summary",
+        "doctor",
+        "forecast",
+        "geometry",
+        "directions",
+        "compare",
+        "rank",
+        "atlas",
+    ),
+    "Data": ("data", "align", "rotate"),
+    "Training": ("train", "sample", "distance", "risk", "sweep", "results"),
+    "Pages": ("report", "watch", "figure"),
+}
 
 app: App = App(
     name="sads",
-    help="Which data directions will a score network model well? The answer before training.",
+    help="Which data directions will a score network learn first, and where will error be left? "
+    "Told before training.",
     version=lambda: version("sads"),
     help_format="markdown",
     suppress_keyboard_interrupt=False,  # `main` says what an interruption means
-    help_epilogue="`--debug` shows the traceback of an error. Example: `sads geometry iddpm-16`",
+    help_epilogue="Begin with `sads summary iddpm-16`, or with your own network: "
+    "`sads summary FILE.py:FUNCTION --shape 3x32x32`. Each command has examples: "
+    "`sads COMMAND --help`. `--debug` shows the traceback of an error.",
 )
-for _name in COMMANDS:
-    app.command(f"{__name__}.{_name}:{_name}")  # imported when it is asked for
+for _place, (_title, _names) in enumerate(COMMANDS.items()):
+    _group = Group(_title, sort_key=_place)
+    for _key, _name in enumerate(_names):  # in the order of use, not of the alphabet
+        _function = getattr(import_module(f"{__name__}.{_name}"), _name)
+        app.command(_function, group=_group, sort_key=_key)
+_options = Group("Options", sort_key=len(COMMANDS))
+for _flag in ("--help", "--version"):
+    app[_flag].group = _options
 
 
 def main() -> None:
@@ -59,7 +62,7 @@ def main() -> None:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except KeyboardInterrupt:
         print(
-            "sads: interrupted; with --out the same command goes on where it was stored",
+            "sads: interrupted; with --out the same command goes on from what was stored",
             file=sys.stderr,
         )
         sys.exit(130)

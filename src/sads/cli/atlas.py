@@ -1,6 +1,7 @@
 """`sads atlas`: many architectures looked at in the same way, on one page."""
 
 import json as jsonlib
+import sys
 from pathlib import Path
 
 from .options import Flag, Seed
@@ -17,7 +18,9 @@ def atlas(
     """Look at every architecture of a list: doctor, geometry, forecast, a report each, one page.
 
     What is done is kept: the same command goes on where it was stopped, and architectures whose
-    configuration has not changed are not looked at again.
+    configuration has not changed are not looked at again. One that fails gets a row with the
+    reason, is tried again the next time, and makes the exit code 1. The page is written after
+    each row.
 
     Example: `sads atlas benchmarks/atlas/atlas.toml --out runs/atlas --only DiT-S/2`
 
@@ -29,18 +32,21 @@ def atlas(
         seed: of all random draws.
         json: print the rows as one JSON object.
     """
-    from ..atlas import load_atlas, load_rows, survey
+    from ..atlas import load_atlas, look_at_all
     from ..atlas.entries import named
-    from ..atlas.page import write_index
     from .progress import waiting
 
     entries = load_atlas(listed)
-    with waiting(f"looking at {len(entries)} architectures") as tell:
-        for entry in named(entries, only):
-            survey(entry, out, seed=seed, on_stage=tell)
-        rows = load_rows(out)
-        page = write_index(entries, rows, out)
+    chosen = named(entries, only)
+    with waiting(f"looking at {len(chosen)} architectures") as tell:
+        rows = look_at_all(entries, chosen, out, seed=seed, on_stage=tell)
+    failed = [row for row in rows if row.failed is not None]
     if json:
         print(jsonlib.dumps({"rows": [row.model_dump(mode="json") for row in rows]}))
     else:
-        print(f"{len(rows)} of {len(entries)} architectures in {page}.")
+        told = len(rows) - len(failed)
+        print(f"{told} of {len(entries)} architectures in {out / 'index.html'}.")
+        for row in failed:
+            print(f"{row.name} failed: {row.failed}")
+    if failed:
+        sys.exit(1)

@@ -21,7 +21,7 @@ def distance(
     Args:
         a: some data, as `sads data --help` describes it; all but arrays are their held-out split
             unless they name another.
-        b: the data to compare them with, likewise.
+        b: the data to compare them with, described in the same way.
         shape: shape of one sample, CxHxW, where neither tells it.
         projections: random directions; 64 for each dimension unless given.
         seed: of directions and permutations.

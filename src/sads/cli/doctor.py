@@ -2,7 +2,6 @@
 
 import json as jsonlib
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -40,7 +39,7 @@ def doctor(
     """
     from .. import api
     from ..doctor.finding import at_least
-    from ..presentation.doctor import sentences
+    from ..presentation.doctor import as_fields, sentences
     from ..presentation.junit import doctor_cases, write_junit
     from ..storage.files import file_target
     from .progress import waiting
@@ -51,7 +50,7 @@ def doctor(
     with waiting(f"examining {network}") as tell:
         diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)
     print(
-        jsonlib.dumps(asdict(diagnosis))
+        jsonlib.dumps(as_fields(diagnosis))
         if json
         else "\n".join(sentences(diagnosis, everything=all))
     )

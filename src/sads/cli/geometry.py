@@ -4,7 +4,7 @@ import json as jsonlib
 from pathlib import Path
 from shlex import quote
 
-from ..choices import EstimatorName, Quantity, Weighting, ZeroOutput
+from ..foundation.choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
 
 
@@ -29,7 +29,7 @@ def geometry(
     dry_run: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Estimate which directions an untrained architecture will model well.
+    """Estimate along which directions untrained networks put out most, and along which least.
 
     Example: `sads geometry iddpm-16 --tolerance 0.01 --out runs/iddpm-16`
 
@@ -65,9 +65,9 @@ def geometry(
     """
     from ..geometry import Options, estimate_geometry, planned_geometry
     from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
-    from ..remote import supply_for
+    from ..remote import batch_workers_for
     from ..specs import parse_timesteps
-    from ..specs.sources import as_family, as_probe, as_subspace
+    from ..specs.coercion import as_family, as_probe, as_subspace
     from .progress import networks_bar
 
     with networks_bar(network) as report:
@@ -85,7 +85,9 @@ def geometry(
             zero_output=zero_output,
             subspace=as_subspace(subspace),
             out=out,
-            supply=supply_for(engine, network, family, probe, workers=workers, device=device),
+            batch_workers=batch_workers_for(
+                engine, network, family, probe, workers=workers, device=device
+            ),
             on_progress=report,
         )
         if dry_run:

@@ -3,7 +3,7 @@
 import json as jsonlib
 from pathlib import Path
 
-from ..choices import Criterion, Optimiser
+from ..foundation.choices import Criterion, Optimiser
 from .options import Flag, Seed
 
 

@@ -3,7 +3,7 @@
 import json as jsonlib
 from pathlib import Path
 
-from ..choices import RotationKind
+from ..foundation.choices import RotationKind
 from .options import Flag, Seed
 
 

@@ -86,5 +86,5 @@ def sample(
     print(sentence(trained.assumptions))
     print(
         f"{count:,} samples in {seconds:.1f} s, saved in {out}.\n"
-        f"Look: sads data npy:{out} --png samples.png"
+        f"Look at them: sads data npy:{out} --png samples.png"
     )

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 from .options import Flag, Seed
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ..overview import Summary
 
 
@@ -40,7 +38,7 @@ def summary(
     from rich.live import Live
 
     from .. import api
-    from ..presentation.network_summary import summary_values
+    from ..presentation.network_summary import closing, summary_values, table
     from .progress import waiting
 
     console = Console()
@@ -57,17 +55,19 @@ def summary(
         if json:
             print(jsonlib.dumps(summary_values(known)))
         else:
-            console.print(_table(known))
+            console.print(table(known))
+            print(closing(known))
         return
     with Live(console=console, auto_refresh=False) as live:
-        api.summary(
+        known = api.summary(
             network,
             shape,
             data=data,
             networks=networks,
             seed=seed,
-            on_part=lambda part: live.update(_table(part), refresh=True),
+            on_part=lambda part: live.update(table(part), refresh=True),
         )
+    print(closing(known))
 
 
 def _under_way(known: "Summary") -> str:
@@ -79,17 +79,3 @@ def _under_way(known: "Summary") -> str:
     )
     untold = dict(known.untold)
     return next((p for p, value in parts if value is None and p not in untold), "done")
-
-
-def _table(known: "Summary") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    from ..presentation.network_summary import summary_rows, title
-
-    table = Table(title=Text(title(known)), title_justify="left", show_header=False)
-    before = ""
-    for name, value in summary_rows(known):
-        table.add_row(Text("" if name == before else name), Text(value))  # names are not markup
-        before = name
-    return table

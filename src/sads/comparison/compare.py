@@ -139,7 +139,7 @@ def _flipped(whitened: WhitenedDifference, ratios: LogRatios, level: float) -> _
     every = [whole, scale, linear(_above_rounding(ratios.band_folds, whitened)), rotation]
     equal = judged(every, level)
     similar = judged([shape, relative, rotation], level)
-    # A geometry that is not seen to differ is not seen to differ in anything.
+    # Where no difference is detected over all, none is reported for a single part.
     gate = np.float64(equal.p_value)
     band_p_values, rotation_p_values = (np.maximum(p, gate) for p in similar.p_values[1:])
     scale_p_value = float(equal.p_values[1][0])

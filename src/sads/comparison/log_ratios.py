@@ -128,7 +128,7 @@ def common(
 def _medians(
     values: Float[np.ndarray, "S b"], counts: Int[np.ndarray, " b"]
 ) -> Float[np.ndarray, " S"]:
-    """The median of values that count so often; the middle of two where it is between them."""
+    """Weighted medians of rows; halfway between two values where the median lies between them."""
     order = np.argsort(values, axis=1, kind="stable")
     cumulated, total = np.cumsum(counts[order], axis=1), int(counts.sum())
     low = np.argmax(2 * cumulated >= total, axis=1)

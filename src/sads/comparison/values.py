@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
 
 if TYPE_CHECKING:
     import pandas

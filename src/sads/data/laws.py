@@ -28,6 +28,9 @@ from jaxtyping import Float
 
 from ..errors import InputError
 
+Rows = Float[np.ndarray, "N D"]  # samples, each flattened to D entries
+Powers = Float[np.ndarray, " N"]  # of the signal or of the noise, one for each sample
+
 
 class Source(ABC):
     """Where clean samples come from, flattened to D entries."""
@@ -51,12 +54,7 @@ class Law(Source):
     """A distribution of samples with a known optimum."""
 
     @abstractmethod
-    def optimal_noise(
-        self,
-        x: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def optimal_noise(self, x: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         """eps* at noisy samples.
 
         Args:
@@ -127,12 +125,7 @@ class Normal(Law):
         extra = inside * np.sqrt(self.variances) - white @ self.basis
         return self.mean + white + extra @ self.basis.T
 
-    def optimal_noise(
-        self,
-        x: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def optimal_noise(self, x: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         a, s = (power[:, None] for power in powers(signal, noise))
         centred = x - np.sqrt(a) * self.mean
         along, across = 1 / (a * self.variances + s), 1 / (a * self.rest + s)
@@ -140,10 +133,7 @@ class Normal(Law):
         return np.sqrt(s) * (across * centred + inside @ self.basis.T)
 
     def log_density(
-        self,
-        x: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
+        self, x: Rows, signal: Powers, noise: Powers | None = None
     ) -> Float[np.ndarray, " N"]:
         """Log of the density of noisy samples, without its constant -D/2 log(2 pi)."""
         a, s = (power[:, None] for power in powers(signal, noise))
@@ -194,12 +184,7 @@ class Mixture(Law):
             samples[own] = component.draw(int(own.sum()), generator)
         return samples
 
-    def optimal_noise(
-        self,
-        x: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def optimal_noise(self, x: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         with np.errstate(divide="ignore"):  # a component of weight zero has posterior zero
             prior = np.log(self.weights)
         logs = prior + np.stack([c.log_density(x, signal, noise) for c in self.components], axis=1)
@@ -234,12 +219,7 @@ class Sphere(Law):
         z = generator.standard_normal((count, 3))
         return self.radius * z / np.linalg.norm(z, axis=1, keepdims=True) @ self.directions.T
 
-    def optimal_noise(
-        self,
-        x: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def optimal_noise(self, x: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         a, s = powers(signal, noise)
         inside = x @ self.directions
         length = np.maximum(np.linalg.norm(inside, axis=1), np.finfo(float).tiny)
@@ -248,10 +228,8 @@ class Sphere(Law):
         return (x - np.sqrt(a)[:, None] * clean) / np.sqrt(s)[:, None]
 
 
-def powers(
-    signal: Float[np.ndarray, " N"], noise: Float[np.ndarray, " N"] | None
-) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-    """The powers of signal and noise; that of the noise is the rest of one unless given."""
+def powers(signal: Powers, noise: Powers | None) -> tuple[Powers, Powers]:
+    """The powers of signal and noise; unless given, that of the noise is one minus the other."""
     return signal, 1 - signal if noise is None else noise
 
 

@@ -1,4 +1,4 @@
-"""MNIST and its kin in the IDX format, gzipped or not.
+"""MNIST and other datasets in the IDX format, gzipped or not.
 
 An IDX file of images is a big-endian header and the pixels, one byte each, row by row:
 

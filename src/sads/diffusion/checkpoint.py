@@ -1,7 +1,7 @@
 """A training on disk: one safetensors file with everything that decides the next step.
 
-Tensors: network and optimiser (see `state`), the generator's state, the order of the running
-epoch, the losses. The header holds the protocol and the progress, and one checksum covers
+Tensors: network and optimiser (see `training_state`), the generator's state, the order of the
+running epoch, the losses. The header holds the protocol and the progress, and one checksum covers
 everything (`sads.storage.sealed`). No pickle.
 """
 
@@ -13,15 +13,15 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from ..alignment import ROTATION_FILE, Rotation, load_rotation, write_rotation
-from ..draws import DRAWS
 from ..errors import ArtefactError
+from ..foundation.versions import DRAWS
 from ..networks import ScoreFamily
 from ..randomness import torch_stream
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .header import Header
 from .settings import Settings
-from .state import load_parameters, restore_optimiser, state_tensors
+from .training_state import load_parameters, restore_optimiser, state_tensors
 
 FILE = "training.safetensors"
 LOSSES = "loss.csv"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from ..draws import DRAWS
 from ..errors import ArtefactError
+from ..foundation.versions import DRAWS
 from ..path import DiffusionPath, path_of
 from .settings import Settings
 

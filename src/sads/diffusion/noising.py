@@ -37,7 +37,7 @@ class Noising:
         """The tables; without a prediction, noise is to be predicted."""
         if isinstance(
             path, Schedule
-        ):  # as ever: abar is rounded first, and results keep their bits
+        ):  # abar is rounded first, as it always was, so that results keep their bits
             level = torch.from_numpy(path.abar).to(device, dtype)
             signal, noise = level.sqrt(), (1 - level).sqrt()
         else:

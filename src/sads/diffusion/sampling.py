@@ -23,7 +23,7 @@ from ..storage.files import atomic_write
 from .solvers import Solver, Step, solver_named
 
 BLOCK = 64  # samples that share a generator
-MOST_SAMPLES = 10**9  # more is a slip of the hand
+MOST_SAMPLES = 10**9  # more is surely a mistake
 MOST_STEPS = 1000  # unless more are asked for
 CHUNK = 64  # activations of small networks then stay in the cache
 
@@ -32,7 +32,7 @@ OnStep = Callable[[int, int], None]  # steps done, and steps in all
 
 
 class SamplingOptions(TypedDict, total=False):
-    """How `sample_chunks` samples; everything has a default, which it tells."""
+    """Options of `sample_chunks`, which documents them; all have defaults."""
 
     steps: int | None
     eta: float | None

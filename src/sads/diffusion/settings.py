@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..networks import ScoreFamily
 from ..randomness import Random, as_seed
 
-LARGEST_NUMBER = 10**9  # of updates, or of samples in a batch: more is a slip of the hand
+LARGEST_NUMBER = 10**9  # of updates, or of samples in a batch: more is surely a mistake
 
 
 class Settings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):

@@ -28,7 +28,7 @@ from .checkpoint import (
 from .header import Header, refuse_other
 from .sampling import SamplingOptions, sample_chunks
 from .settings import Settings
-from .state import check_storable
+from .training_state import check_storable
 
 
 @dataclass(frozen=True, eq=False)

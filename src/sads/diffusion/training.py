@@ -36,8 +36,8 @@ from .checkpoint import FILE, Run, read_training, restored, store_rotation, writ
 from .header import refuse_other
 from .noising import Noising
 from .settings import Settings
-from .state import check_storable, check_trainable
 from .trained import Trained, adam, compiled
+from .training_state import check_storable, check_trainable
 
 LOG = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0

@@ -54,8 +54,8 @@ class Resolution:
             behind it in its sector, but for 5 % of their energy.
         index_low: the smallest index that its directions may have.
         index_high: the largest.
-        eigenvalue_low: limits of its eigenvalue; those of all levels hold at once.
-        eigenvalue_high: likewise.
+        eigenvalue_low: lower limit of its eigenvalue; the limits of all levels hold at once.
+        eigenvalue_high: upper limit of its eigenvalue.
         null: whether this is the null space.
 
     >>> import sads

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..frames import as_frame
-from ..shown import Shown
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown
 from .bands import Band, bands
 from .folds import descending_eigh, restrict_folds
 from .levels import Levels, Resolution, simultaneous

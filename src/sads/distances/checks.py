@@ -1,4 +1,4 @@
-"""What the distances accept, checked once at the door."""
+"""Checks of the arrays that the distances are given."""
 
 import math
 

@@ -62,7 +62,7 @@ def measure_distance(
         x: the first set; the first axis counts its samples.
         y: the second one.
         x_direction: the exact direction v of rank-one data sqrt(D) g v, if x is such.
-        y_direction: likewise.
+        y_direction: that of y, if y is such.
         projections: random directions, 64 D unless given.
         seed: of directions and permutations.
     """

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from ..directions import FOLDS
 from ..errors import InputError, NetworkError
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown, as_text
 from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
-from ..geometry.fitting import Request
+from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
@@ -24,7 +25,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Shown):
     """What the doctor says of one architecture.
 
     Attributes:
@@ -47,6 +48,9 @@ class Diagnosis:
     networks: int
     skipped: tuple[str, ...]
     assumptions: Assumptions | None = None
+
+    def __str__(self) -> str:
+        return as_text(self)
 
     def to_frame(self) -> "pandas.DataFrame":
         """A table with a row for each finding; needs pandas."""

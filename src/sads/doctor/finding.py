@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from ..choices import Severity
+from ..foundation.choices import Severity
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 

@@ -24,7 +24,7 @@ from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
 from ..probes import Gaussian
 from ..randomness import stream, torch_stream
-from .steps import Steps, move_on, take_steps
+from .training_steps import Steps, move_on, take_steps
 
 INPUTS, FEW = 4, 2  # Gaussian inputs, and as many as exact answers need
 MOVED = "with every parameter that Adam moves moved at random"

@@ -144,7 +144,7 @@ def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> An
         raise InputError("the dask engines need an extra: pip install 'sads[cluster]'") from error
     import logging
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # whoever calls reports
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the caller reports them
     if address is not None:
         try:
             return Client(address, timeout=CONNECT_TIMEOUT)
@@ -164,7 +164,7 @@ def _local_cluster(workers: int, gpu: dict[str, int] | None) -> Any:
     config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
     failed: Exception | None = None
     for _ in range(STARTS):  # a worker may be killed while it starts, but not for ever
-        # Whoever calls counts deaths; the scheduler need not try again.
+        # The caller counts deaths; the scheduler need not try again.
         with config.set({"distributed.scheduler.allowed-failures": 0}):
             try:
                 return LocalCluster(

@@ -1,4 +1,4 @@
-"""Answers of many calls in the order in which they were asked, whoever dies on the way.
+"""Answers of many calls in the order in which they were asked, even when workers die.
 
 Some calls more than there are workers are under way, so that nobody waits for the one whose answer
 is next. A call whose worker dies is made again, by any worker. Only a call that costs worker after

@@ -165,7 +165,7 @@ class LocalExecutor(Executor):
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Ours, with a limit on threads, and with modules found where we find them."""
+    """The environment of a worker: ours, with a limit on threads and our search path."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     return os.environ | dict.fromkeys(names, str(threads)) | {"PYTHONPATH": path}

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import brief
-from ..version import code_version
+from ..foundation.versions import code_version
 
 
 def main() -> None:

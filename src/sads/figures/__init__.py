@@ -1,7 +1,7 @@
 """The figures of the paper, and seven beyond it, each with its claim tested on our own numbers.
 
 A figure is an `Experiment` in a module of its own; figures 7, 8 and 10 show the same trainings and
-share one. `catalogue` lists them, `run` makes them. Some train nothing: `readings`.
+share one. `catalogue` lists them, `run` makes them. Some train nothing: `stored_experiments`.
 """
 
 from ..errors import needs_figures

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..data import band_directions
-from ..draws import DRAWS
+from ..foundation.versions import DRAWS
 from ..statistics.means import paired_differences
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, ORANGE, PAGE, error_bars, sheet

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ..specs.sources import as_family
+from ..specs.coercion import as_family
 from ..statistics.means import mean_interval
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, sheet, show

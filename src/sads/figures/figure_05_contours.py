@@ -20,7 +20,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ..networks.linear import Linear
-from ..specs.sources import as_family
+from ..specs.coercion import as_family
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, GREEN, ORANGE, PAGE, sheet
 from .verdict import Finding

@@ -22,7 +22,7 @@ from ..specs import DataSpec, parse_shape
 from ..statistics.means import mean_and_error
 from .data import Data, Experiment, Request
 from .images import prepared
-from .rotated import (
+from .rotated_trainings import (
     LABELS,
     METRICS,
     ROTATIONS,

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from ..data import read_digits
 from ..geometry import Forward, estimate_geometry
 from ..presentation.plots.directions import dft_energy
-from ..specs.sources import as_family
+from ..specs.coercion import as_family
 from ..statistics.ranks import rank_correlation
 from .data import Data, Experiment, Request, Rows
 from .style import PAGE, bare, sheet, show

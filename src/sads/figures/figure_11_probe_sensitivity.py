@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from ..directions import similarity_baseline, windowed_similarity
 from ..geometry import Point, estimate_geometry
 from ..randomness import stream
-from ..specs.sources import as_family
+from ..specs.coercion import as_family
 from ..statistics.resampling import jackknife
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, COLUMN, ORANGE, PAGE, sheet

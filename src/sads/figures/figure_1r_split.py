@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ..specs import DataSpec
 from .data import Data, Experiment, Request, Row, Rows
-from .readings import (
+from .stored_experiments import (
     ANY_SCALE,
     WORDS,
     finished,

@@ -18,7 +18,7 @@ from ..statistics.means import paired_values
 from ..statistics.resampling import bootstrap_difference
 from .data import Data, Experiment, Request, Rows
 from .figure_02_bases import FREQUENCY, LOCAL, RESAMPLES
-from .readings import (
+from .stored_experiments import (
     ANY_SCALE,
     WORDS,
     finished,
@@ -43,10 +43,9 @@ def data(request: Request) -> Data:
     rows: list[dict[str, Any]] = []
     for trial in trials:
         spec = DataSpec.parse(trial["data"])
-        basis = str(spec.where).partition(":")[0]
         side = parse_shape(trial["shape"])[-1]
         row, column = divmod(spec.indices[0], side)
-        about = {"network": trial["network"], "basis": basis, "row": row, "column": column}
+        about = {"network": trial["network"], "basis": spec.source, "row": row, "column": column}
         for line in measured(trial, MEASURES):
             rows.append(about | {"seed": trial["seed"]} | line)
     protocol = protocol_of(trials, EXPERIMENT)

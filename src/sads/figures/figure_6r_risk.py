@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ..statistics.shapes import Shape, shape_of
 from .data import Data, Experiment, Request, Rows
-from .readings import (
+from .stored_experiments import (
     ANY_SCALE,
     RISKS,
     SAMPLED,

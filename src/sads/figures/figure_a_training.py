@@ -36,11 +36,11 @@ from torch import nn
 from ..diffusion import settings_for, train
 from ..networks import ScoreFamily
 from ..randomness import stream
-from ..specs.sources import as_family
+from ..specs.coercion import as_family
 from ..statistics.ranks import rank_correlation
 from ..statistics.resampling import bootstrap_interval
+from ..storage.cached_results import remembered
 from ..storage.files import checksum
-from ..storage.remembered import remembered
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, CYCLE, ORANGE, PAGE, sheet
 from .trials import SMALL_UNET, Examined, Setup

@@ -24,17 +24,17 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ..directions import Spectrum
-from ..draws import DRAWS
+from ..foundation.versions import DRAWS
 from ..networks.base import ScoreNetwork
 from ..networks.isolation import seeded
 from ..presentation.plots.directions import shown_indices
 from ..randomness import stream, torch_stream
-from ..specs.sources import as_family
+from ..specs.coercion import as_family
 from ..statistics.means import paired_values
 from ..statistics.ranks import bootstrapped, rank_correlation
 from ..statistics.resampling import percentiles
+from ..storage.cached_results import remembered
 from ..storage.files import checksum
-from ..storage.remembered import remembered
 from ..sweep.correlation import LEAST_BANDS
 from .data import Data, Experiment, Request, Rows
 from .style import BLUE, ORANGE, PAGE, error_bars, sheet

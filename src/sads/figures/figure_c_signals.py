@@ -20,7 +20,7 @@ from ..randomness import fixed_stream
 from ..specs import parse_shape
 from .data import Data, Experiment, Request
 from .images import keep_array
-from .rotated import LABELS, ROTATIONS, draw_against_alpha, lowest_is_best, trained
+from .rotated_trainings import LABELS, ROTATIONS, draw_against_alpha, lowest_is_best, trained
 from .style import BLUE, GREY, PAGE, sheet
 from .trials import FIVE, THREE, Setup
 

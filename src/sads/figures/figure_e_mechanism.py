@@ -23,12 +23,13 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
+from ..specs import NetworkSpec
 from ..statistics.means import mean_interval
 from ..statistics.ranks import coefficients, rank_correlation
 from ..statistics.resampling import p_value
 from ..statistics.shapes import LEAST_SEEDS
 from .data import Data, Experiment, Request, Rows
-from .readings import (
+from .stored_experiments import (
     ANY_SCALE,
     WORDS,
     along_directions,
@@ -113,7 +114,7 @@ def draw(data: Data) -> Figure:
         if by_seed and name in aniso:
             right.plot(aniso[name], np.mean(list(by_seed.values())), "o", color=BLACK, markersize=3)
             right.annotate(
-                name.removeprefix("iddpm-16").lstrip(",") or "the paper's",
+                ",".join(NetworkSpec.parse(name).options) or "the paper's",
                 (aniso[name], float(np.mean(list(by_seed.values())))),
                 fontsize=5,
                 xytext=(2, 2),

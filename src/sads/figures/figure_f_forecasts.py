@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..statistics.resampling import bootstrap_interval
 from ..storage.files import regular_file
 from .data import Data, Experiment, Request, Rows
-from .readings import ANY_SCALE
+from .stored_experiments import ANY_SCALE
 from .style import BLUE, GREEN, GREY, ORANGE, PAGE, PURPLE, sheet
 from .verdict import Finding
 

@@ -25,7 +25,7 @@ from ..sweep.correlation import LEAST_BANDS
 from . import figure_6r_risk
 from .data import Data, Experiment, Request, Rows
 from .linear_network import LinearTraining
-from .readings import ANY_SCALE, WORDS, order_over, present, read_table
+from .stored_experiments import ANY_SCALE, WORDS, order_over, present, read_table
 from .style import BLUE, CYCLE, GREY, ORANGE, PAGE, sheet
 from .verdict import Finding, above
 

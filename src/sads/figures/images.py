@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from ..errors import ArtefactError, InputError
 from ..specs import DataSpec
-from ..specs.sources import as_dataset
+from ..specs.coercion import as_dataset
 from ..storage.files import atomic_write, write_bytes
 from ..storage.sealed import seal_json, unseal_json
 from .data import Request

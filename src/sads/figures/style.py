@@ -46,9 +46,9 @@ def sheet(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def show(axes: Axes, values: np.ndarray, *, signed: bool = True, top: float | None = None) -> None:
+def show(axes: Axes, values: np.ndarray, *, signed: bool = True) -> None:
     """A picture without ticks, around zero or above it."""
-    top = top or float(np.abs(values).max()) or 1.0
+    top = float(np.abs(values).max()) or 1.0
     axes.imshow(values, cmap=SIGNED if signed else MAGNITUDE, vmin=-top if signed else 0, vmax=top)
     bare(axes)
 

@@ -15,7 +15,7 @@ from ..execution.engines import Engine, make_engine
 from ..geometry import Geometry, estimate_geometry
 from ..presentation.numbers import span
 from ..specs import DataSpec
-from ..specs.sources import as_family
+from ..specs.coercion import as_family
 from ..sweep import Specification, run_sweep
 from ..sweep.execute.driver import Progress
 from ..sweep.execute.run_sweep import PRELOADED

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from ..draws import DRAWS
+from ..foundation.versions import DRAWS
 from ..statistics.means import Interval, mean_interval
 
 

@@ -2,8 +2,8 @@
 
 from ..probes import Forward, Gaussian, Point, Probe, Zero
 from .estimate import Options, PlainOptions, estimate_geometry, planned_geometry, running_estimates
+from .geometry import Geometry, keep_spectrum, load_geometry
 from .goal import Goal
-from .result import Geometry, keep_spectrum, load_geometry
 from .run import Progress
 
 __all__ = [

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..directions import Band
-from .result import Geometry
+from .geometry import Geometry
 
 
 def effective_directions(geometry: Geometry) -> tuple[float, float]:

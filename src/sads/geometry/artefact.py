@@ -15,14 +15,14 @@ from ..directions import FOLDS
 from ..directions.structure import STRUCTURES
 from ..directions.subspaces import Span
 from ..errors import ArtefactError
-from ..inspection.compression import Compressed
 from ..inspection.readout import ReadOut
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Adaptive
 from ..path import WEIGHTINGS
 from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensible, write_sealed
 from .estimators import ESTIMATORS
 from .plan import CLOSED_FORM, Plan, timestep_range
-from .state import State, packed_size
+from .running_sums import State, packed_size
 
 FILE = "geometry.safetensors"
 BASIS = "subspace.safetensors"
@@ -31,7 +31,7 @@ FORMAT, UNSEALED = "sads.geometry/2", "sads.geometry/1"
 MOST_STEPS = 10**6  # noise levels; a header that says more is not believed
 
 
-class Progress(BaseModel, extra="forbid", allow_inf_nan=False):
+class Progress(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """How far the estimate has come; see `State`."""
 
     batches: int = Field(ge=0)

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from ..devices import memory_errors_explained
-from ..inspection.compression import Compressed
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Whole
 from ..networks import ScoreFamily
 from ..probes import Probe, Zero
 from ..storage.files import writing
 from .artefact import FILE, read_state
+from .batch_workers import BatchWorkers, Threads
 from .estimators import estimator_of
-from .fitting import Request
+from .geometry import Geometry
 from .goal import Goal
 from .plan import Plan
-from .result import Geometry
 from .run import Progress, estimates, settled
 from .source import Source, prepare
-from .supply import Supply, Threads
+from .subspace_choice import Request
 
 
 class PlainOptions(TypedDict, total=False):
@@ -63,12 +63,12 @@ class Options(PlainOptions, total=False):
         probe: x = 0 by default.
         subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
             default the whole, and one that fits where that does not.
-        supply: who computes the batches; threads of this process by default.
+        batch_workers: who computes the batches; threads of this process by default.
     """
 
     probe: Probe
     subspace: Request
-    supply: Supply | None
+    batch_workers: BatchWorkers | None
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -119,7 +119,7 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         weighting=options.get("weighting", "score"),
         timesteps=options.get("timesteps"),
         seed=options.get("seed", 0),
-        device=(options.get("supply") or Threads()).here(options.get("device", "cpu")),
+        device=(options.get("batch_workers") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
         subspace=options.get("subspace") or _stored_subspace(options.get("out")),
     )
@@ -137,11 +137,11 @@ def _stored_subspace(out: str | Path | None) -> Request:
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
     report = options.get("on_progress") or (lambda progress: None)
     out = options.get("out")
-    with options.get("supply") or Threads() as supply:
-        with supply.preparing():
+    with options.get("batch_workers") or Threads() as batch_workers:
+        with batch_workers.preparing():
             goal, source = _prepared(family, **options)
         if out is None:
-            yield from estimates(source, goal, None, report, supply)
+            yield from estimates(source, goal, None, report, batch_workers)
         else:
             with writing(Path(out)):
-                yield from estimates(source, goal, Path(out), report, supply)
+                yield from estimates(source, goal, Path(out), report, batch_workers)

@@ -21,19 +21,19 @@ from jaxtyping import Float
 from torch import nn
 
 from ..errors import InputError
+from ..inspection.after_last_layer import plain_tail
 from ..inspection.checks import Checked
-from ..inspection.compression import Compressed
 from ..inspection.foreign import read_foreign
 from ..inspection.members import Members
 from ..inspection.reading import DeclaredReading, Reading
 from ..inspection.readout import Sampled, readout_of
-from ..inspection.tail import plain_tail
+from ..inspection.subspace_readout import Compressed
 from ..inspection.tangents import read_tangents
 from ..networks import ScoreNetwork
 from ..probes import Probe
 from .closed_form import closed_form_factor, has_closed_form
-from .fitting import Request, fitting
 from .plan import CLOSED_FORM, TimestepLaw
+from .subspace_choice import Request, fitting
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from ..errors import InputError
 from .estimators import Estimator
 
 DEFAULT_TOLERANCE = 0.02
-MOST_NETWORKS = 10**9  # the paper has 10^6; more than this is a slip of the hand
+MOST_NETWORKS = 10**9  # the paper has 10^6; more than this is surely a mistake
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from pydantic import BaseModel, Field, model_serializer
 
 from ..errors import InputError
-from ..inspection.compression import AnyReadOut, Compressed
+from ..inspection.subspace_readout import AnyReadOut, Compressed
 from ..inspection.zero_outputs import is_named
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions

@@ -1,10 +1,10 @@
 """A run of an estimate: batches of networks, accumulated until the goal is reached.
 
-Batches are computed in threads or by workers (`supply`) and accumulated in their order. Each draws
-from a stream named by the seed and the batch's number, so a run that was killed continues exactly
-where its last checkpoint stood. The error is looked at after numbers of networks that depend on
-the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the same
-network.
+Batches are computed in threads or by workers (`batch_workers`) and accumulated in their order. Each
+draws from a stream named by the seed and the batch's number, so a run that was killed continues
+exactly where its last checkpoint stood. The error is looked at after numbers of networks that
+depend on the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the
+same network.
 """
 
 import math
@@ -18,17 +18,17 @@ import numpy as np
 from ..directions import FOLDS
 from ..directions.symmetry import sectors
 from ..directions.whitening import halves_error
-from ..draws import DRAWS
 from ..errors import ArtefactError
 from ..execution.local import EngineError
+from ..foundation.versions import DRAWS
 from .artefact import FILE, read_state, write_state
+from .batch_workers import BatchWorkers
+from .geometry import Geometry, exact_geometry, keep_spectrum, load_geometry
 from .goal import Goal
 from .plan import Plan
-from .result import Geometry, exact_geometry, keep_spectrum, load_geometry
+from .running_sums import State
 from .sketch import with_basis
 from .source import Source
-from .state import State
-from .supply import Supply
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -47,15 +47,15 @@ def estimates(
     goal: Goal,
     out: Path | None,
     report: Callable[[Progress], None],
-    supply: Supply,
+    batch_workers: BatchWorkers,
 ) -> Iterator[Geometry]:
     if source.exact is not None:
         yield _closed_form(source.plan, source.exact, out)
         return
-    supply.require(source)
-    with supply.preparing():
+    batch_workers.require(source)
+    with batch_workers.preparing():
         begun = _resume(source, goal, out) or _start(source, goal, out, report)
-    run = _Run(*begun, goal, out, supply)
+    run = _Run(*begun, goal, out, batch_workers)
     resumed_at = run.state.networks
     geometry: Geometry | None = None
     while goal.networks is None or run.state.networks < goal.networks:
@@ -93,12 +93,19 @@ class _Run:
         state: what they have added up to; replaced by every batch.
         goal: when to stop.
         out: where it is stored, if anywhere.
-        supply: who computes the batches.
+        batch_workers: who computes the batches.
     """
 
-    def __init__(self, source: Source, state: State, goal: Goal, out: Path | None, supply: Supply):
+    def __init__(
+        self,
+        source: Source,
+        state: State,
+        goal: Goal,
+        out: Path | None,
+        batch_workers: BatchWorkers,
+    ):
         self.source, self.state, self.goal, self.out = source, state, goal, out
-        self.supply = supply
+        self.batch_workers = batch_workers
         self.error: float | None = None
         self.looked_at = 0
         self.stored = time.perf_counter()
@@ -115,7 +122,7 @@ class _Run:
         """Add batches up to a number of networks."""
         _refuse_other_draws(self.source.plan, self.out)
         try:
-            for moment, count in self.supply.batches(self.source, self.state, until):
+            for moment, count in self.batch_workers.batches(self.source, self.state, until):
                 self.state = self.state.with_batch(moment, count)
                 report(Progress(self.state.networks, self._expected(), self.error))
                 if self.out and time.perf_counter() - self.stored > CHECKPOINT_SECONDS:

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import ArtefactError
-from ..inspection.compression import Compressed, Sketching
+from ..inspection.subspace_readout import Compressed, Sketching
 from ..inspection.subspaces import Adaptive, leading_span, sketch_columns
 from ..randomness import stream
 from ..storage.sealed import expect, parse_json, read_sealed, sensible, write_sealed

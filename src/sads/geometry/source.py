@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..devices import usable_device
-from ..draws import DRAWS
 from ..errors import InputError, NetworkError
+from ..foundation.versions import DRAWS
 from ..inspection.checks import Checked, check_family
 from ..inspection.reading import Batch, Reading
 from ..inspection.tracing import NoLastLayer
@@ -17,12 +17,12 @@ from ..inspection.zero_outputs import POLICIES
 from ..networks import ScoreFamily
 from ..probes import Probe
 from ..randomness import checked_seed, fast_stream, stream
-from .drawing import drawn_ensemble
 from .ensemble import BuiltEnsemble, DrawnEnsemble, Ensemble
 from .estimators import Estimator, Study
-from .fitting import Request, fitting, sketched
 from .plan import Plan, TimestepLaw, software_versions, timestep_range
 from .precision import Precision, choose_precision, networks_to_compare
+from .stacked_parameters import drawn_ensemble
+from .subspace_choice import Request, fitting, sketched
 
 
 @dataclass(frozen=True)
@@ -140,23 +140,51 @@ def prepare(
     readout = fitting(reading.readout, subspace, exact=exact is not None)
     reading = replace(reading, readout=readout)
     ensemble = _ensemble(checked, reading, probe, target, rng, stacks=estimator.stacks)
+    plan = _plan(
+        study,
+        estimator,
+        reading,
+        weighting=weighting,
+        span=span,
+        seed=seed,
+        zero_output=zero_output,
+        exact=exact is not None,
+        ensemble=ensemble,
+    )
     family = checked.members.family
-    plan = Plan(
+    return Source(plan, family, probe, ensemble, estimator.proposal(law, reading), reading, exact)
+
+
+def _plan(
+    study: Study,
+    estimator: Estimator,
+    reading: Reading,
+    *,
+    weighting: str,
+    span: tuple[int, int],
+    seed: int,
+    zero_output: str,
+    exact: bool,
+    ensemble: Ensemble,
+) -> Plan:
+    """Everything that decides the value of the estimate."""
+    checked, family = study.checked, study.checked.members.family
+    return Plan(
         network=family.name,
         fingerprint=family.fingerprint,
         shape=family.shape,
         schedule=family.schedule.kind,
         steps=family.schedule.steps,
-        probe=probe.describe(),
+        probe=study.probe.describe(),
         estimator=estimator.name,
         weighting=weighting,
         timesteps=span,
         seed=seed,
         batch=ensemble.chunk,
         readout=reading.readout,
-        scale=1.0 if exact is not None else reading.tail.total,
+        scale=1.0 if exact else reading.tail.total,
         precision=None,
-        symmetries=() if sketched(readout) else estimator.symmetries(study),
+        symmetries=() if sketched(reading.readout) else estimator.symmetries(study),
         versions=software_versions(),
         zero_output=zero_output if checked.redrawn else "explain",
         redrawn=checked.redrawn,
@@ -167,7 +195,6 @@ def prepare(
         of=estimator.of,
         parameters=dict(family.schedule.parameters),
     )
-    return Source(plan, family, probe, ensemble, estimator.proposal(law, reading), reading, exact)
 
 
 def _ensemble(

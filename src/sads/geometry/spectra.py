@@ -18,7 +18,7 @@ from ..errors import ArtefactError
 from ..storage.files import checksum
 from ..storage.sealed import expect, parse_json, read_sealed, sensible, write_sealed
 from .plan import Plan
-from .state import State
+from .running_sums import State
 
 FILE = "spectrum.safetensors"
 FORMAT = "sads.spectrum/3"  # 2 had other bands and no resolution
@@ -68,12 +68,6 @@ def read_kept(directory: Path, plan: Plan, state: State) -> Kept | None:
         return None  # it can be computed again
 
 
-def read_spectrum(directory: Path, plan: Plan, state: State) -> Spectrum | None:
-    """The spectrum stored for exactly this geometry, if there is one."""
-    kept = read_kept(directory, plan, state)
-    return None if kept is None else kept.spectrum
-
-
 def write_spectrum(
     directory: Path, plan: Plan, state: State, spectrum: Spectrum, error: float | None = None
 ) -> None:
@@ -88,4 +82,4 @@ def write_spectrum(
     try:
         write_sealed(directory / FILE, FORMAT, header, arrays)
     except ArtefactError:
-        return  # of somebody else, or a full disk: the spectrum is known all the same
+        return  # not ours to write, or a full disk: the spectrum is known all the same

@@ -1,4 +1,4 @@
-"""Whether a family can be studied at all, told on a few of its networks before any long work."""
+"""Whether a family can be studied at all: a few of its networks are tried before any long work."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

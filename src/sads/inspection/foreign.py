@@ -22,6 +22,7 @@ from ..directions.structure import Channels, Dense, Isotropic, Structure, Tokens
 from ..errors import SadsError, brief
 from ..networks.initialisation import Constant
 from ..probes import Probe
+from .after_last_layer import Tail, converted_tail, measured_tail
 from .integration import RANDOM_LAYERS, Integration, LayerDraws
 from .last_layer import LastLayer, find_last_layer, without
 from .last_layer_moments import (
@@ -34,9 +35,8 @@ from .last_layer_moments import (
 from .members import Members
 from .reading import Reading
 from .readout import Convolution, DenseLayer, PlainReadOut, RandomLayers, Sampled, TokenWise
-from .tail import Tail, converted_tail, measured_tail
 from .tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
-from .trunks import trunks_kept
+from .trunk_replay import trunks_kept
 
 TIMESTEPS, FEW_TIMESTEPS = 8, 3  # looked at for the scale, in small and in large networks
 ENTRIES_CHECKED = 20_000  # of the weights of one output, that tell how an unknown one starts

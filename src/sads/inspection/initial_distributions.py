@@ -1,4 +1,4 @@
-"""From which distribution each parameter of a module starts, told by watching it being made.
+"""From which distribution each parameter of a module starts: we watch the module being made.
 
 While a factory runs, every operation on tensors is seen. A parameter whose storage was filled by
 `uniform_(a, b)`, `rand`, `normal_(0, s)`, `randn` or a constant, and afterwards at most multiplied
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..networks.initialisation import Constant, Distribution, Normal, Uniform
-from .modes import Arguments, DispatchMode, Keywords
+from .torch_modes import Arguments, DispatchMode, Keywords
 
 aten: Any = torch.ops.aten
 _NEW_CONSTANTS = {

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from .last_layer import LastLayer
 from .last_layer_moments import Variances
-from .readers import Reader, Readings, Traced
+from .reader_modules import Reader, Readings, Traced
 from .reading import Batch, Reading, times
 from .tracing import LINEAR, TRANSPOSED, Call, NoLastLayer
 

@@ -15,7 +15,6 @@ A bias may also be added after the call (EDM). It is found by moving parameters 
 and belongs to the layer if that has the effect of moving u.
 """
 
-import math
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,18 +22,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..networks.adapters.calls import Adapted
 from ..randomness import torch_stream
+from .last_layer_effect import AFFINE, check_fixed, selection_of
 from .members import LARGEST_SMALL, parameter_bytes
-from .moving import affecting
+from .parameter_dependence import affecting
 from .tracing import LINEAR, Call, NoLastLayer, count_calls, in_place_of, read
-from .trunks import kept_trunks
+from .trunk_replay import kept_trunks
 
 LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
 CANDIDATES = 8  # parameters tried as a bias that is added after the call
-AFFINE = 1e-4  # relative deviation from (*) allowed in float32
-ROUNDINGS = 8  # of the largest number in an output, that equal outputs may differ by
-NOT_FIXED = "the map from its last layer to its output is not the same for all networks and inputs"
 
 
 @dataclass(frozen=True)
@@ -96,13 +92,6 @@ def scales_at(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> Ten
     return (output - constant).double().flatten(1) @ pattern / pattern.square().sum()
 
 
-def known_scales(network: nn.Module, t: Tensor) -> Tensor:
-    """The part of s that comes from converting a prediction to noise, at t (N,): (N,)."""
-    if isinstance(network, Adapted):
-        return network.get_buffer("scale")[t].double()
-    return torch.ones(len(t), dtype=torch.float64)
-
-
 @torch.no_grad()
 def find_last_layer(
     networks: list[nn.Module], x: Tensor, t: Tensor, constants: Collection[str] = ()
@@ -130,8 +119,8 @@ def find_last_layer(
         bias = frozenset() if late is None else frozenset({late})
     _check_not_shared(first, weight | bias, one, step, index, late)
     with without(first, late):
-        selection, gains, reference = _selection(first, one, step, index)
-    steady, varies = _check_fixed(networks, x, t, index, reference)
+        selection, gains, reference = selection_of(first, one, step, index)
+    steady, varies = check_fixed(networks, x, t, index, reference)
     return LastLayer(
         index, weight, bias, late is not None, call.u.numel(), selection, gains, steady, varies
     )
@@ -234,114 +223,3 @@ def _check_not_shared(
     if shared:
         names = ", ".join(name.removeprefix("network.") for name in sorted(shared))
         raise NoLastLayer(f"{names} of its last layer is used elsewhere too")
-
-
-@dataclass(frozen=True)
-class _Effect:
-    """What values in the place of u do to the output.
-
-    The output is a difference of numbers as large as its constant part. Where that is much larger
-    than the effect, at very noisy timesteps of a preconditioned network, rounding is not small.
-
-    Attributes:
-        values: s D Q e, without the part of s that the conversion to noise explains.
-        allowed: how far equal effects may differ.
-    """
-
-    values: Tensor
-    allowed: float
-
-
-@dataclass(frozen=True)
-class _Reference:
-    """The effect D Q e of a fixed random e, to which other networks and timesteps are compared."""
-
-    e: Tensor
-    effect: _Effect
-
-
-def _effect(network: nn.Module, x: Tensor, t: Tensor, index: int, e: Tensor) -> _Effect:
-    constant, call = read(network, x, t, index)
-    if call.u.numel() != e.numel():
-        raise NoLastLayer("the size of its last layer changes from pass to pass")
-    output, _ = read(network, x, t, index, in_place_of(e))
-    known = known_scales(network, t).to(output.device)
-    values = (output - constant).double() / known
-    largest = max(float(v.abs().max()) for v in (output, constant, x))
-    rounding = ROUNDINGS * torch.finfo(output.dtype).eps * largest / float(known.abs().min())
-    return _Effect(values, AFFINE * float(values.abs().max()) + rounding)
-
-
-def _check_fixed(
-    networks: list[nn.Module], x: Tensor, t: Tensor, index: int, reference: _Reference
-) -> tuple[bool, bool]:
-    """Whether s is steady, and whether it varies; everything else must be the same always."""
-
-    def ratio(network: nn.Module, i: int, step: int) -> tuple[float, float]:
-        at = x[i : i + 1], t[step : step + 1]
-        return _ratio(_effect(network, *at, index, reference.e), reference)
-
-    first, last = networks[0], networks[-1]
-    itself = (1.0, 0.0)
-    at_first = [itself, ratio(first, 1, 0), *(ratio(other, 0, 0) for other in networks[1:])]
-    over_time = [ratio(first, 0, step) for step in range(1, len(t))]
-    steady = _equal(at_first) and _equal([over_time[0], ratio(last, 1, 1)])
-    return steady, not _equal([itself, *over_time])
-
-
-def _equal(ratios: list[tuple[float, float]]) -> bool:
-    """Whether ratios are equal within what each of them allows."""
-    values, allowed = zip(*ratios, strict=True)
-    return max(values) - min(values) <= max(AFFINE * max(map(abs, values)), *allowed)
-
-
-def _ratio(effect: _Effect, reference: _Reference) -> tuple[float, float]:
-    """The factor between an effect and the reference's, and how far equal ones may differ.
-
-    Raises:
-        NoLastLayer: where the two do not differ by a factor alone.
-    """
-    own = reference.effect
-    ratio = float((effect.values * own.values).sum() / own.values.square().sum())
-    allowed = effect.allowed + abs(ratio) * own.allowed
-    if not torch.allclose(effect.values, ratio * own.values, rtol=0, atol=allowed):
-        raise NoLastLayer(NOT_FIXED)
-    return ratio, allowed / float(own.values.square().mean().sqrt())
-
-
-def _selection(
-    network: nn.Module, x: Tensor, t: Tensor, index: int
-) -> tuple[Tensor | None, Tensor | None, _Reference]:
-    """Q and D, where (*) holds, and a reference effect; raises where nothing affine does."""
-    size = read(network, x, t, index)[1].u.numel()
-    generator = torch_stream(0, "values in the place of a last layer")
-
-    def effect(e: Tensor) -> _Effect:
-        return _effect(network, x, t, index, e)
-
-    e, f = (torch.randn(size, generator=generator) for _ in range(2))
-    of_e, of_f = effect(e), effect(f)
-    both = effect(e + 3 * f)
-    allowed = both.allowed + of_e.allowed + 3 * of_f.allowed
-    if not torch.allclose(both.values, of_e.values + 3 * of_f.values, rtol=0, atol=allowed):
-        raise NoLastLayer("its output is not an affine function of its last layer")
-    reference = _Reference(e, of_e)
-    base = math.isqrt(size) + 1
-    numbers = torch.arange(size)
-    of_ones = effect(torch.ones(size))
-    scale = of_ones.values.flatten()
-    digits = (numbers % base, numbers // base)
-    low, high = (effect(digit.float()).values.flatten() for digit in digits)
-    if bool((scale == 0).any()):
-        return None, None, reference
-    selected = ((low / scale).round() + base * (high / scale).round()).long()
-    if bool(((selected < 0) | (selected >= size)).any()):
-        return None, None, reference
-    expected = scale * e.to(scale)[selected]
-    allowed = of_e.allowed + of_ones.allowed * float(e.abs().max())
-    if not torch.allclose(of_e.values.flatten(), expected, rtol=0, atol=allowed):
-        return None, None, reference
-    size_of_scale = scale.square().mean().sqrt()
-    gains = scale / size_of_scale
-    alike = bool((gains - gains[0]).abs().max() <= 2 * of_ones.allowed / size_of_scale)
-    return selected.cpu(), None if alike else gains.float().cpu(), reference

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..networks.isolation import global_state_kept
-from .modes import Arguments, DispatchMode, Keywords
+from .torch_modes import Arguments, DispatchMode, Keywords
 
 # Masks of attention are infinite on purpose.
 ON_PURPOSE = ("full", "fill", "masked_fill", "where", "empty", "scalar_tensor", "triu")

@@ -1,7 +1,7 @@
 """How the networks of a family are read: what of them, and what becomes of it.
 
-Every reading has a *reader* (`readers`), a *read-out* that sums what was read over networks
-(`readout`), and a *tail* that says what follows the part that was read (`tail`).
+Every reading has a *reader* (`reader_modules`), a *read-out* that sums what was read over networks
+(`readout`), and a *tail* that says what follows the part that was read (`after_last_layer`).
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..networks import ScoreNetwork
-from .compression import AnyReadOut
-from .readers import Features, Outputs, Reader, Readings
+from .after_last_layer import Tail, plain_tail
+from .reader_modules import Features, Outputs, Reader, Readings
 from .readout import Sampled, readout_of
-from .tail import Tail, plain_tail
+from .subspace_readout import AnyReadOut
 
 
 class Batch(NamedTuple):

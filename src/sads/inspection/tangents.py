@@ -22,12 +22,12 @@ from torch.func import vmap
 from ..errors import NetworkError
 from ..networks.initialisation import Distribution, Normal
 from ..probes import Probe
+from .after_last_layer import parametric_tail
 from .jacobian_products import WAYS, Way, choose_way, moving_parameters, product
 from .members import Members
-from .readers import Reader
+from .reader_modules import Reader
 from .reading import Reading
 from .readout import JacobianProducts
-from .tail import parametric_tail
 
 PRODUCTS = 8  # directions w for each network
 WHY = "the tangent kernel counts the parameters of all layers"

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .modes import Arguments, Keywords
-from .trunks import Seeing, Tail, kept_trunks
+from .torch_modes import Arguments, Keywords
+from .trunk_replay import Seeing, Tail, kept_trunks
 
 LINEAR = F.linear
 CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
@@ -25,7 +25,7 @@ _ARGUMENTS = (
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Call:
     """One call of a linear map or convolution: u = function(h, weight, bias, **options)."""
 
@@ -92,7 +92,7 @@ def read(
     """The output with u(its own value) in the place of a call's output, and the call.
 
     With the default, zero, the output is the constant part a(x, t). While trunks are kept
-    (`trunks`), what comes before the call is computed once.
+    (`trunk_replay`), what comes before the call is computed once.
     """
     seen: list[Call] = []
 

@@ -25,7 +25,7 @@ from ..networks import ScoreFamily
 from ..networks.adapters import module_inside
 from ..networks.initialisation import fans
 from .initial_distributions import unseen
-from .moving import affecting, moved
+from .parameter_dependence import affecting, moved
 
 POLICIES = ("explain", "last", "all")
 _GAIN = re.compile(r"gain|gamma|scale|alpha")

@@ -2,12 +2,12 @@
 
 from .forecast import Forecast, forecast_training
 from .forecast_artefact import load_forecast
+from .forecast_setting import Scene
 from .monitor import Monitor
 from .recipe import Recipe
 from .record_artefact import load_record
 from .references import HeldOut, Optimum, Reference, reference_for
 from .risk import Risk, measure_risk
-from .scene import Scene
 from .training_record import Lag, TrainingRecord
 
 __all__ = [

@@ -29,22 +29,19 @@ def mean_profile(rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
     return rows.mean(axis=0)
 
 
-def halves_agreement(
-    rows: Float[np.ndarray, "n ..."], profile: Profile = mean_profile, *, splits: int = SPLITS
-) -> float:
+def halves_agreement(rows: Float[np.ndarray, "n ..."], profile: Profile = mean_profile) -> float:
     """Mean Spearman correlation of the profiles of random halves; NaN with fewer than two units.
 
     Args:
         rows: the measurements, one unit after another.
         profile: what a number of units says of each direction.
-        splits: random splits that are averaged.
     """
     if len(rows) < 2:
         return math.nan
     generator = stream(0, "halves of a reliability")
     half = len(rows) // 2
     agreements = []
-    for _ in range(splits):
+    for _ in range(SPLITS):
         order = generator.permutation(len(rows))
         first, second = order[:half], order[half : 2 * half]
         agreements.append(rank_correlation(profile(rows[first]), profile(rows[second])))

@@ -42,7 +42,7 @@ def _to_tensorboard(
 
 
 def _to_wandb(run: Any, step: int, scalars: Mapping[str, float], picture: np.ndarray) -> None:
-    wandb = sys.modules.get("wandb")  # imported by whoever made the run
+    wandb = sys.modules.get("wandb")  # imported where the run was made
     image = picture if wandb is None else wandb.Image(picture)
     # The run's own counter of steps goes on as the loop likes.
     run.log({**scalars, PICTURE: image, "monitor/updates": step})

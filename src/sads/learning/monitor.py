@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from ..choices import Prediction
 from ..data import Dataset
 from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
 from ..errors import InputError
+from ..foundation.choices import Prediction
 from ..geometry import Geometry
 from ..path import DiffusionPath, Schedule, time_values
 from ..path.predictions import prediction_named
@@ -26,10 +26,10 @@ from ..storage.files import writing
 from .expected_order import ExpectedOrder, expected_order
 from .forecast import Forecast
 from .loggers import logger_of
-from .record_artefact import FILE, load_record, store_record
+from .record_artefact import FILE, load_record, write_record
 from .streaming_sums import Sums, added_up
 from .training_record import Lag, TrainingRecord, Window
-from .unavoidable import unavoidable_loss, variances_of_data
+from .unavoidable_loss import unavoidable_loss, variances_of_data
 
 if TYPE_CHECKING:
     import pandas
@@ -274,7 +274,7 @@ class Monitor(AbstractContextManager["Monitor"]):
     def flush(self) -> None:
         """Write everything to the directory now."""
         if self._out is not None:
-            store_record(self.record, self._out)
+            write_record(self._out, self.record)
             self._flushed = clock.monotonic()
 
     def close(self) -> None:

@@ -25,10 +25,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..inspection.jacobian_products import gradient, moving_parameters
-from .method import Method
-from .noisy import Noisy
+from .forecast_method import Method
+from .forecast_setting import Scene
+from .noisy_samples import Noisy
 from .recipe import ADAM_EPS, Recipe
-from .scene import Scene
 
 Gradients = dict[str, Tensor]
 

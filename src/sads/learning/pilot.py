@@ -24,9 +24,9 @@ from ..networks import ScoreFamily
 from ..networks.adapters import own_output
 from ..networks.isolation import OwnDraws
 from ..randomness import stream
-from .method import Method
-from .noisy import Noisy
-from .scene import Scene
+from .forecast_method import Method
+from .forecast_setting import Scene
+from .noisy_samples import Noisy
 
 POINTS = 512  # noisy samples at which a training is looked at
 

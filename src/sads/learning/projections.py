@@ -25,7 +25,7 @@ from ..directions.sets import (
     MeansAndBands,
 )
 from ..directions.structure import Compressed
-from ..inspection.compression import Projector
+from ..inspection.subspace_readout import Projector
 
 Transform = Callable[[Tensor], Tensor]
 

@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..choices import Optimiser
 from ..errors import InputError
+from ..foundation.choices import Optimiser
 from ..path import DiffusionPath
 
 OPTIMISERS: tuple[Optimiser, ...] = get_args(Optimiser)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import ArtefactError
 from ..storage.sealed import expect, parse_json, read_sealed, sensible, write_sealed
 from .expected_order import ExpectedOrder
 from .training_record import TrainingRecord, Window
@@ -19,8 +19,8 @@ FILE, FORMAT = "monitor.safetensors", "sads.monitor/1"
 SUMS = ("energy", "target", "squares")
 
 
-def store_record(record: TrainingRecord, directory: Path) -> None:
-    """Write a record to a directory, atomically."""
+def write_record(directory: Path, record: TrainingRecord) -> None:
+    """Write into a directory that this process already holds (`storage.writing`)."""
     header: dict[str, Any] = {
         "shape": list(record.shape),
         "labels": list(record.labels),
@@ -47,8 +47,7 @@ def load_record(directory: str | Path) -> TrainingRecord:
     """The record that a monitor keeps in a directory.
 
     Raises:
-        InputError: if there is none.
-        ArtefactError: if it is damaged.
+        ArtefactError: if there is none, or it is damaged.
 
     >>> import sads, tempfile, torch
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -59,7 +58,9 @@ def load_record(directory: str | Path) -> TrainingRecord:
     """
     path = Path(directory) / FILE
     if not path.is_file():
-        raise InputError(f"no monitor in {directory}: give sads.Monitor this directory as out")
+        raise ArtefactError(
+            f"no monitor in {directory}: expected {FILE} (sads.Monitor with out= makes one)"
+        )
     stored = read_sealed(path, FORMAT)
     with sensible(path):
         header, tensors = parse_json(stored.metadata["record"]), stored.tensors

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..data import Dataset
-from ..data.laws import Law, Source
+from ..data.laws import Law, Powers, Rows, Source
 from ..errors import InputError
 
 
@@ -26,13 +26,7 @@ class Reference(Source):
     exact: bool
 
     @abstractmethod
-    def at(
-        self,
-        x: Float[np.ndarray, "N D"],
-        eps: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def at(self, x: Rows, eps: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         """What the prediction at noisy samples is compared with.
 
         Args:
@@ -61,13 +55,7 @@ class Optimum(Reference):
     def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
         return self.law.draw(count, generator)
 
-    def at(
-        self,
-        x: Float[np.ndarray, "N D"],
-        eps: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def at(self, x: Rows, eps: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         return self.law.optimal_noise(x, signal, noise)
 
 
@@ -95,13 +83,7 @@ class HeldOut(Reference):
     def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
         return self.samples[generator.integers(len(self.samples), size=count)].astype(float)
 
-    def at(
-        self,
-        x: Float[np.ndarray, "N D"],
-        eps: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def at(self, x: Rows, eps: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         return eps
 
 

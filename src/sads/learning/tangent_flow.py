@@ -36,12 +36,12 @@ from ..devices import require_memory
 from ..errors import InputError
 from ..inspection.jacobian_products import moving_parameters
 from ..randomness import stream
-from .method import Method
-from .noisy import Noisy
+from .forecast_method import Method
+from .forecast_setting import Scene
+from .noisy_samples import Noisy
 from .one_step import OneStep, batch_gradient
 from .projections import group_parts
 from .recipe import ADAM_EPS, Recipe
-from .scene import Scene
 
 BETAS = 0.9, 0.999
 BATCHES = 4  # behind the variance of a gradient

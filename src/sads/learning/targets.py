@@ -20,7 +20,7 @@ from jaxtyping import Float
 from scipy.fft import dctn, idctn
 
 from ..data import Dataset
-from ..data.laws import Law, Normal, powers
+from ..data.laws import Law, Normal, Powers, Rows, powers
 from .references import HeldOut, Optimum, Reference
 
 MOST_ENTRIES = 4_096  # for a whole moment
@@ -66,12 +66,7 @@ class CosineNormal(Law):
         white = generator.standard_normal((count, self.size))
         return self._back(white * np.sqrt(self.variances))
 
-    def optimal_noise(
-        self,
-        x: Float[np.ndarray, "N D"],
-        signal: Float[np.ndarray, " N"],
-        noise: Float[np.ndarray, " N"] | None = None,
-    ) -> Float[np.ndarray, "N D"]:
+    def optimal_noise(self, x: Rows, signal: Powers, noise: Powers | None = None) -> Rows:
         a, s = (power[:, None] for power in powers(signal, noise))
         return self._back(cosines(x, self.shape) * np.sqrt(s) / (a * self.variances + s))
 

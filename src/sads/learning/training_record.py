@@ -15,20 +15,22 @@ So groups are compared by the *learned share*, sums over the noise levels,
 
     sum_b (E - L) / sum_b (E - F),
 
-with F from the data (`unavoidable`), or zero where no data were given. Its standard error is that
-of its numerator, from Q.
+with F from the data (`unavoidable_loss`), or zero where no data were given. Its standard error is
+that of its numerator, from Q.
 """
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..frames import as_frame
-from ..shown import Reported
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Reported
+from ..storage.files import writing
 from .expected_order import ExpectedOrder
 
 if TYPE_CHECKING:
@@ -120,6 +122,13 @@ class TrainingRecord(Reported):
     skipped: int
     unavoidable: Float[np.ndarray, "k B"] | None = None
     forecast: ExpectedOrder | None = None
+
+    def save(self, directory: str | Path) -> None:
+        """Write `monitor.safetensors` into a directory, atomically."""
+        from .record_artefact import write_record
+
+        with writing(Path(directory)):
+            write_record(Path(directory), self)
 
     @property
     def updates(self) -> int:

@@ -20,7 +20,7 @@ from pathlib import Path
 from torch import nn
 
 from ..networks.adapters import Adapted
-from .method import Method
+from .forecast_method import Method
 from .one_step import OneStep
 from .pilot import Pilot
 from .tangent_flow import TangentFlow

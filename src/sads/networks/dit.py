@@ -53,12 +53,12 @@ class DiT(Transformer):
         self,
         shape: Sequence[int],
         *,
+        zero_init: bool = False,
         patch: int = 2,
         width: int = 48,
         depth: int = 8,
         heads: int = 4,
         mlp_ratio: int = 2,
-        zero_init: bool = False,
     ):
         super().__init__(
             shape, patch=patch, width=width, depth=depth, heads=heads, mlp_ratio=mlp_ratio

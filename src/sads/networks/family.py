@@ -20,7 +20,7 @@ from torch import nn
 
 from ..devices import is_memory_error
 from ..errors import InputError, NetworkError, SadsError, brief
-from ..neighbours import Housed
+from ..foundation.sibling_imports import Housed
 from ..path import DiffusionPath, RectifiedFlow, Schedule, prediction_named, time_values
 from .adapters import Assumptions, Calling, adapt, assumptions_of
 from .adapters.explain import why_not_called
@@ -28,8 +28,8 @@ from .base import ScoreNetwork
 from .isolation import seeded, seeded_as_before
 
 MEMBER = "a network of a family"  # the stream that it is drawn from
-#: The path of a family that is not told one. It is recognised by being this very object, for a
-#: family that predicts the velocity of a flow then is one on a flow.
+#: The path of a family that is given none. It is recognised by identity: a family that predicts the
+#: velocity of a flow then gets the path of a flow.
 UNTOLD: DiffusionPath = Schedule()
 
 

@@ -6,10 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+LONGEST_PERIOD = 10_000.0  # of the features of time, in steps
 CONVOLUTIONS: dict[int, type[nn.Conv1d] | type[nn.Conv2d]] = {1: nn.Conv1d, 2: nn.Conv2d}
 
 
-def timestep_embedding(t: Tensor, width: int, *, max_period: float = 10_000.0) -> Tensor:
+def timestep_embedding(t: Tensor, width: int) -> Tensor:
     """Sinusoidal features of the timestep.
 
     Args:
@@ -21,7 +22,7 @@ def timestep_embedding(t: Tensor, width: int, *, max_period: float = 10_000.0) -
     """
     half = width // 2
     steps = torch.arange(half, dtype=t.dtype, device=t.device)
-    angles = t[:, None] * torch.exp(-math.log(max_period) / half * steps)[None, :]
+    angles = t[:, None] * torch.exp(-math.log(LONGEST_PERIOD) / half * steps)[None, :]
     return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
 

@@ -52,12 +52,12 @@ class ViT(Transformer):
         self,
         shape: Sequence[int],
         *,
+        positions: str = "learned",
         patch: int = 2,
         width: int = 48,
         depth: int = 8,
         heads: int = 4,
         mlp_ratio: int = 2,
-        positions: str = "learned",
     ):
         if positions not in POSITIONS:
             raise InputError(f"unknown positions {positions!r}: expected learned or sincos")

@@ -45,8 +45,10 @@ def summarise(
     family: ScoreFamily,
     data: Dataset,
     *,
+    spelled: bool = False,
     origin: str | None = None,
     networks: int = NETWORKS,
+    batch_size: int | None = None,
     seed: int = 0,
     out: Path | None = None,
     on_part: OnPart | None = None,
@@ -56,8 +58,10 @@ def summarise(
     Args:
         family: the architecture.
         data: what a training would learn.
+        spelled: whether the commands take the architecture's name.
         origin: where fresh networks come from, if one was built already.
         networks: untrained networks behind each geometry.
+        batch_size: of the step that is forecast; 32, and 16 for large samples, unless given.
         seed: of all draws.
         out: directory in which geometry and forecast are kept; unfinished ones are continued.
         on_part: called with what is known so far, after each part.
@@ -69,11 +73,12 @@ def summarise(
         raise InputError(f"a summary needs at least {FOLDS} networks, got {networks}")
     started = time.monotonic()
     tell = on_part or (lambda summary: None)
-    known = _built(Summary(family.name, family.shape, data.name, origin=origin), family, seed)
+    empty = Summary(family.name, family.shape, data.name, spelled=spelled, origin=origin)
+    known = _built(empty, family, seed)
     parts = (
         ("doctor", lambda s: replace(s, diagnosis=diagnose(family, networks=networks, seed=seed))),
         ("geometry", lambda s: _measured(s, family, networks, seed, out)),
-        ("forecast", lambda s: replace(s, forecast=_forecast(family, data, seed, out))),
+        ("forecast", lambda s: replace(s, forecast=_forecast(family, data, batch_size, seed, out))),
     )
     for name, add in parts:
         known = replace(known, seconds=time.monotonic() - started)
@@ -151,15 +156,17 @@ def _low_cosines(shape: tuple[int, ...]) -> Float[np.ndarray, "D q"]:
     return np.kron(np.eye(channels), cosines.reshape(len(order), -1).T)
 
 
-def _forecast(family: ScoreFamily, data: Dataset, seed: int, out: Path | None) -> Forecast:
+def _forecast(
+    family: ScoreFamily, data: Dataset, batch_size: int | None, seed: int, out: Path | None
+) -> Forecast:
     """One step along the means of the channels and bands of frequency, on small batches."""
     goal = goal_for(data)
-    small = family.size < LARGE
-    recipe = Recipe(batch_size=32 if small else 16)
+    size = batch_size or (32 if family.size < LARGE else 16)
+    recipe = Recipe(batch_size=size)
     directions = MeansAndBands(family.shape, BANDS)
     return forecast_training(
         Scene(family, goal.reference, goal.target, directions, recipe, seed),
-        OneStep(points=32 if small else 16),
+        OneStep(points=size),
         networks=FORECAST,
         out=None if out is None else out / "forecast",
         about={

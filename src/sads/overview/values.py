@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..doctor import Diagnosis
-from ..frames import as_frame
+from ..foundation.data_frames import as_frame
+from ..foundation.rendering import Shown, as_text
 from ..geometry.anisotropy import Place
 from ..learning import Forecast
 from ..networks.adapters import Assumptions
-from ..shown import Shown, as_text
 
 if TYPE_CHECKING:
     import pandas
@@ -22,6 +22,7 @@ class Summary(Shown):
 
     Attributes:
         network: name of the architecture.
+        spelled: whether the commands take that name.
         shape: of one sample.
         data: what the forecast is about.
         parameters: how many entries all parameters have.
@@ -48,6 +49,7 @@ class Summary(Shown):
     network: str
     shape: tuple[int, ...]
     data: str
+    spelled: bool = False
     parameters: int | None = None
     trained: int | None = None
     origin: str | None = None

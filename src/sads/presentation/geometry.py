@@ -145,10 +145,11 @@ def _range_of_eigenvalues(geometry: Geometry) -> str:
     if geometry.structure.imposed.kind == "isotropic":
         return f"All {size} directions are alike: the geometry is isotropic."
     if len(spectrum.bands) == 1 and not null:
-        return "So far the networks tell no direction apart from the others: take more."
+        return "The networks drawn so far do not tell any direction from the others: draw more."
     largest, smallest = spectrum.eigenvalues[0], spectrum.eigenvalues[size - null - 1]
     ratio = largest / smallest if smallest > 0 else float("inf")
-    missing = "no network has shown yet" if spectrum.unseen else "it cannot produce at all"
+    never = "it cannot produce" if geometry.plan.of == OUTPUTS else "no step moves it along"
+    missing = "no network has shown yet" if spectrum.unseen else f"{never} at all"
     without = f" and {null} directions that {missing}" if null else ""
     within = " in the subspace" if geometry.compressed else ""
     return (
@@ -228,7 +229,7 @@ def plan_sentences(plan: Plan) -> list[str]:
     needed, there = (size / 2**30 for size in (_bytes(plan), available_memory()))
     lines.append(
         f"The factor has {rows:,} x {rows:,} entries; at its peak the estimate needs about "
-        f"{max(needed, 0.01):.2g} GiB of memory for it, {there:.3g} GiB are there."
+        f"{max(needed, 0.01):.2g} GiB of memory for it, {there:.3g} GiB are available."
     )
     return [*lines, "Nothing was estimated: leave out --dry-run to do so."]
 

@@ -1,32 +1,36 @@
 """The summary of an architecture: rows of names and words, plain values, HTML."""
 
 from dataclasses import asdict
-from html import escape
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..doctor.finding import SEVERITIES, Finding
+from ..doctor.finding import SEVERITIES, Finding, at_least
 from ..geometry.anisotropy import Place
 from ..learning import Forecast
 from ..learning.validity import ALL, validity_of
 from ..overview import Summary
 from .assumptions import PREDICTED
-from .forecast import forecast_summary
+from .forecast import forecast_summary, outstanding
 from .markup import facts
 from .numbers import counted, percentage, sizes, span, with_error
-from .tables import text_table
+from .tables import drawn_lines
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
 HEALTHY = "✓"
 PENDING = "..."
+DATA = "gaussian"  # of every shape, so that the line works as it stands
+WIDTH = 100  # characters, where no terminal says another
 ORIGINS = {
     "configuration": "made again from its configuration",
     "arguments": "made again with the arguments that it keeps",
     "reset": "made again by its method reset_parameters",
-    "measured": "parameters redrawn from the distributions of its own, for its class does not say "
-    "how it starts: give a function that makes networks to be sure",
+    "measured": "parameters redrawn from the distributions that they show, because its class does "
+    "not say how it is initialised; to be sure, give a function that makes networks",
 }
 
 
@@ -40,7 +44,6 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     rows.append(("anisotropy", _anisotropy(summary)))
     rows += [(name, _place(place)) for name, place in _grouped(summary.places)]
     rows.append(("learned last", _learned_last(summary)))
-    rows.append(("next", next_command(summary)))
     return rows
 
 
@@ -92,7 +95,7 @@ def _anisotropy(summary: Summary) -> str:
         "all alike" if size - summary.effective < 2 * summary.effective_error + 1e-9 else "uneven"
     )
     behind = "a closed form" if not summary.networks else f"{summary.networks:,} networks"
-    return f"{even}: scores as if in {value} of {size:,} directions ({behind})"
+    return f"{even}: as if all scores lay in {value} of {size:,} directions ({behind})"
 
 
 def _grouped(places: tuple[tuple[str, Place], ...]) -> list[tuple[str, Place]]:
@@ -121,7 +124,10 @@ def _learned_last(summary: Summary) -> str:
         return _untold(summary, "forecast")
     if not forecast.has_order:
         return f"no order to forecast on {summary.data} (p = {forecast.p_value:.2g})"
-    last = int(np.argmin(forecast.drift))
+    late = outstanding(-forecast.drift, forecast.drift_error)
+    if not len(late):
+        return f"no direction is late beyond its own error, on {summary.data}"
+    last = int(late[0])
     usual = float(np.median(forecast.drift))
     pace = float(forecast.drift[last]) / usual, float(forecast.drift_error[last]) / abs(usual)
     return (
@@ -134,22 +140,32 @@ def _validity(forecast: Forecast) -> str:
     kind = forecast.about.get("kind", ALL)
     record = validity_of("cosines", "early", forecast.method, kind)
     if record is None or not record.with_order:
-        return "Such forecasts are not validated for this kind of network."
+        return "How often such forecasts are right is not known for this kind of network."
     which = "small networks" if record.kind == ALL else f"small {record.kind}s"
-    return f"Right in {record.right} of {counted(record.with_order, 'case')} of {which}."
+    cases = counted(record.with_order, "case")
+    return f"Such forecasts were right in {record.right} of {cases} of {which}."
 
 
-def next_command(summary: Summary) -> str:
-    """What to do now."""
-    if summary.origin is not None or " " in summary.network or summary.network == "<lambda>":
-        return f"sads.diagnose(network, shape={summary.shape}) says what to change"
-    where = f"{quote(summary.network)} --shape {sizes(summary.shape)}"
+def next_step(summary: Summary) -> tuple[str, str] | None:
+    """What to do now: why, and a line to paste into the shell, or into Python."""
     diagnosis = summary.diagnosis
     if diagnosis is None and not summary.untold:
-        return PENDING
-    if diagnosis is not None and any(f.severity != SEVERITIES[-1] for f in diagnosis.findings):
-        return f"sads doctor {where} says what to change"
-    return f"sads forecast {where} --data YOUR-DATA"
+        return None
+    loud = diagnosis is not None and at_least(diagnosis.findings, "warning")
+    if summary.spelled:
+        where = f"{quote(summary.network)} --shape {sizes(summary.shape)}"
+        doctor, forecast = f"sads doctor {where}", f"sads forecast {where} --data {quote(DATA)}"
+    else:
+        name = summary.network if summary.network.isidentifier() else "network"
+        name = name if summary.origin is None else "network"
+        doctor = f"print(sads.diagnose({name}, shape={summary.shape}))"
+        forecast = f'print(sads.forecast({name}, "{DATA}", shape={summary.shape}))'
+    if loud:
+        return "what to change", doctor
+    return (
+        f"what training will learn first and last; put your own data in place of {DATA}",
+        forecast,
+    )
 
 
 def summary_values(summary: Summary) -> dict[str, Any]:
@@ -181,7 +197,7 @@ def summary_values(summary: Summary) -> dict[str, Any]:
         "forecast": None if summary.forecast is None else forecast_summary(summary.forecast),
         "learned_last": _last(summary.forecast),
         "untold": dict(summary.untold),
-        "next": next_command(summary),
+        "next": None if (step := next_step(summary)) is None else step[1],
         "seconds": summary.seconds,
     }
 
@@ -189,7 +205,8 @@ def summary_values(summary: Summary) -> dict[str, Any]:
 def _last(forecast: Forecast | None) -> str | None:
     if forecast is None or not forecast.has_order:
         return None
-    return forecast.labels[int(np.argmin(forecast.drift))]
+    late = outstanding(-forecast.drift, forecast.drift_error)
+    return forecast.labels[int(late[0])] if len(late) else None
 
 
 def title(summary: Summary) -> str:
@@ -197,12 +214,33 @@ def title(summary: Summary) -> str:
     return f"{summary.network} on {sizes(summary.shape)}"
 
 
+def table(summary: Summary) -> "Table":
+    """The table for a terminal."""
+    from rich.table import Table
+    from rich.text import Text  # names are not markup
+
+    drawn = Table(title=Text(title(summary)), title_justify="left", show_header=False)
+    before = ""
+    for name, value in summary_rows(summary):
+        drawn.add_row(Text("" if name == before else name), Text(value))
+        before = name
+    return drawn
+
+
+def closing(summary: Summary) -> str:
+    """What comes below the table; the command has a line of its own, to be copied whole."""
+    step = next_step(summary)
+    return "" if step is None else f"Next, {step[0]}:\n  {step[1]}"
+
+
 def text(summary: Summary) -> str:
     """The table as lines of text."""
-    lines = text_table([title(summary), ""], summary_rows(summary))
-    return "\n".join([*lines, f"({span(summary.seconds)})"])
+    lines = drawn_lines(table(summary), WIDTH)
+    return "\n".join([*lines, closing(summary), f"({span(summary.seconds)})"])
 
 
 def html(summary: Summary) -> str:
     """The same for notebooks."""
-    return facts(escape(title(summary)), summary_rows(summary))
+    return facts(
+        title(summary), [*summary_rows(summary), ("next", " ".join(next_step(summary) or ()))]
+    )

@@ -56,14 +56,14 @@ def sentences(ranking: Ranking) -> list[str]:
         f"{_CRITERIA.get(ranking.by, ranking.by)}.",
     ]
     lines += [
-        f"Not told apart (probability below {ranking.level:g}): {', '.join(group)}."
+        f"Too close to call (probability below {ranking.level:g}): {', '.join(group)}."
         for group in ranking.ties
     ]
     if ranking.method == "pilot":
         lines.append(
             f"Cost: {ranking.seeds} trainings of each network, {ranking.steps:,} steps in all, "
-            f"{span(ranking.seconds)}; {100 * ranking.share:.2g} % of training all of them as long "
-            "as is usual for them."
+            f"{span(ranking.seconds)}; {100 * ranking.share:.2g} % of the samples of training all "
+            "of them as long as is usual for them."
         )
     name = f"pilot, {ranking.by}" if ranking.method == "pilot" else ranking.method
     return [*lines, *_before(name)]

@@ -1,7 +1,7 @@
 """Which module renders a value of which type; it is imported when such a value is shown.
 
 A module named here has a function `html(value)`, and `text(value)` where a terminal shows more than
-the value's `repr`. A new type needs a line here and the base class `sads.shown.Shown`.
+the value's `repr`. A new type needs a line here and the base class `Shown` of `sads.foundation`.
 """
 
 from importlib import import_module
@@ -9,6 +9,7 @@ from typing import Any
 
 RENDERERS = {
     "Alignment": "alignment",
+    "Diagnosis": "doctor",
     "Forecast": "forecast",
     "Geometry": "geometry",
     "Results": "sweep",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..draws import DRAWS
+from ..foundation.versions import DRAWS
 from ..statistics.means import mean_and_error
 from ..sweep.describe.trial import in_words
 from ..sweep.store.rows import DONE, FAILED, QUARANTINED, STATUSES

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from io import StringIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 WIDEST = 10_000  # characters: a line is never broken, so that it can be searched and copied
 
@@ -14,7 +18,6 @@ def text_table(
     >>> text_table(["name", "size"], [["a", "1"], ["b", "100"]], numbers=["size"])
     ['name  size', 'a        1', 'b      100']
     """
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text  # names are not markup
 
@@ -24,7 +27,14 @@ def text_table(
         table.add_column(Text(name), justify="right" if name in right else "left", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
+    return drawn_lines(table, WIDEST)
+
+
+def drawn_lines(table: "Table", width: int) -> list[str]:
+    """What rich draws, as lines of at most so many characters."""
+    from rich.console import Console
+
     paper = StringIO()
     # In a notebook rich would show the table there instead of writing it.
-    Console(file=paper, width=WIDEST, color_system=None, force_jupyter=False).print(table)
+    Console(file=paper, width=width, color_system=None, force_jupyter=False).print(table)
     return [line.rstrip() for line in paper.getvalue().splitlines()]

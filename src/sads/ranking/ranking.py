@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from ..choices import Optimiser
 from ..data import Dataset
 from ..errors import InputError
-from ..frames import as_frame
+from ..foundation.choices import Optimiser
+from ..foundation.data_frames import as_frame
 from ..learning import Recipe, reference_for
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
@@ -76,7 +76,7 @@ class Ranking:
         seeds: trainings of each candidate.
         steps: training steps of all candidates together.
         share: that, as a share of training all of them as often for as long as is usual for them.
-        seconds: spent in training.
+        seconds: spent in training and measuring.
         entries: the architectures.
 
     >>> import sads
@@ -247,7 +247,7 @@ def _by_pilot(
         seeds=pilot.seeds,
         steps=pilot.seeds * steps,
         share=steps * pilot.batch_size / usual,
-        seconds=math.fsum(piloted.last_common(name)[name].seconds for name in piloted.order),
+        seconds=piloted.seconds,
         entries=tuple(entries),
     )
 

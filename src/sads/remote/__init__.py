@@ -1,5 +1,5 @@
 """Estimates whose parts are computed by workers, here or on other machines."""
 
-from .batches import EngineSupply, supply_for
+from .batches import EngineWorkers, batch_workers_for
 
-__all__ = ["EngineSupply", "supply_for"]
+__all__ = ["EngineWorkers", "batch_workers_for"]

@@ -19,22 +19,22 @@ from ..execution.engines import Engine, check_engine, make_engine
 from ..execution.in_order import InOrder
 from ..execution.local import EngineError
 from ..execution.threads import limited_threads
+from ..geometry.batch_workers import BatchWorkers, Moment, batches_until
+from ..geometry.running_sums import State
 from ..geometry.source import Source
-from ..geometry.state import State
-from ..geometry.supply import Moment, Supply, batches_until
-from ..inspection.compression import Compressed
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Adaptive
 from ..networks import ScoreFamily
 from ..probes import Probe
 from ..specs import NetworkSpec, ProbeSpec
-from ..specs.sources import Network
-from .errand import Errand, host, source_of
+from ..specs.coercion import Network
+from .batch_request import BatchRequest, host, source_of
 
 PRELOADED = ("sads.remote.batches",)  # importing torch takes seconds
 HELD_BYTES = 2**31  # of moments that wait for their turn
 
 
-class EngineSupply(Supply):
+class EngineWorkers(BatchWorkers):
     """Batches from the workers of an engine, each computed with one torch thread.
 
     Args:
@@ -60,7 +60,7 @@ class EngineSupply(Supply):
         self._network, self._probe = network, probe
         self._engine: tuple[Engine, InOrder] | None = None
 
-    def __enter__(self) -> "EngineSupply":
+    def __enter__(self) -> "EngineWorkers":
         self._running()  # a scheduler that is not there is better known now
         return self
 
@@ -101,8 +101,8 @@ class EngineSupply(Supply):
 
     def batches(self, source: Source, state: State, until: int) -> Iterator[tuple[Moment, int]]:
         engine, in_order = self._running()
-        errand = Errand.of(self._network, self._probe, source.plan, self._device)
-        text = errand.model_dump_json()
+        request = BatchRequest.of(self._network, self._probe, source.plan, self._device)
+        text = request.model_dump_json()
         calls = ((text, batch, count) for batch, count in batches_until(source, state, until))
         held = HELD_BYTES // state.sums[0].nbytes
         ahead = max(2, min(2 * engine.slots, held))
@@ -110,11 +110,11 @@ class EngineSupply(Supply):
             yield _moment(json.loads(answer)), count
 
 
-def batch_moment(errand: str, batch: int, count: int) -> str:
+def batch_moment(request: str, batch: int, count: int) -> str:
     """The moment of a batch, or why there is none, as JSON; never raises."""
     try:
         with limited_threads(1):
-            moment = source_of(errand).moment(batch, count)
+            moment = source_of(request).moment(batch, count)
         return json.dumps({"rows": len(moment), "values": _packed(moment)})
     except Exception as error:
         return json.dumps({"kind": _kind(error), "error": f"{host()}: {_said(error)}"})
@@ -153,7 +153,7 @@ def _moment(answer: dict[str, Any]) -> Moment:
     return moment
 
 
-def supply_for(
+def batch_workers_for(
     engine: str | Engine | None,
     source: Network,
     family: ScoreFamily,
@@ -162,8 +162,8 @@ def supply_for(
     workers: int | None = None,
     prediction: str | None = None,
     device: str = "cpu",
-) -> Supply | None:
-    """The supply that options name; None for threads of this process.
+) -> BatchWorkers | None:
+    """The batch_workers that options name; None for threads of this process.
 
     Raises:
         InputError: for networks or probes that have no name to build them from elsewhere.
@@ -172,7 +172,7 @@ def supply_for(
         if workers is not None:
             raise InputError("workers belong to an engine: name one, local, dask or dask:ADDRESS")
         return None
-    return EngineSupply(
+    return EngineWorkers(
         engine,
         _network_spec(source, family, prediction),
         _probe_spec(probe, family.shape),

@@ -10,16 +10,16 @@ from ..errors import ArtefactError, InputError, SadsError
 from ..geometry import keep_spectrum, load_geometry
 from ..networks.adapters import Assumptions
 from ..presentation.numbers import sizes
-from ..specs.sources import as_dataset, as_family
+from ..specs.coercion import as_dataset, as_family
 from ..storage.files import atomic_write, refuse_existing, write_bytes
 from .card import model_card
 from .commands import geometry_command, report_command
 from .forecasts import with_forecasts
-from .measured import SweepReading, measured_along, read_sweep, training_sheet
 from .page import render
 from .script_data import script_data
 from .sentences import answer
 from .subjects import Named, Subject, by_network
+from .sweep_measurements import SweepReading, measured_along, read_sweep, training_sheet
 from .trainings import followed, risk_shown
 from .view import view
 
@@ -61,7 +61,6 @@ def build_report(
     forecasts: Sequence[str | Path] = (),
     monitors: Sequence[str | Path] = (),
     doctor: bool = False,
-    command: str | None = None,
     on_stage: Tell | None = None,
 ) -> Report:
     """One page about stored geometries.
@@ -76,7 +75,6 @@ def build_report(
         forecasts: directories of stored forecasts of these networks, at most one of each.
         monitors: directories that a `Monitor` keeps, of trainings on the same shape.
         doctor: examine every network; takes a while.
-        command: how this report can be made again; by default as on the command line.
         on_stage: called with what is done next.
 
     Raises:
@@ -106,15 +104,13 @@ def build_report(
     subjects = [_looked_at(subject, data, reading, doctor=doctor, tell=tell) for subject in known]
     tell("writing")
     answers = [answer(subject) for subject in subjects]
-    again = command or report_command(
-        directories, data, sweep, trainings, forecasts, monitors, doctor=doctor
-    )
+    again = report_command(directories, data, sweep, trainings, forecasts, monitors, doctor=doctor)
     shown = view(subjects, answers, reading, sheets, again, tell)
     html = render(shown | {"followed": seen, "risks": risks}, script_data(subjects))
     plans = [subject.main.geometry.plan for subject in subjects]
     taken = {plan.network: plan.assumptions for plan in plans}
     first = answers[0]
-    last = first.data or first.actions[0].text
+    last = first.data or first.actions[0].told
     commands = [geometry_command(one.main.geometry, one.main.directory) for one in subjects]
     return Report(
         html,

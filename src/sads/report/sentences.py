@@ -26,6 +26,10 @@ SAID = {
     "outputs": "puts out, before training,",
     "tangent": "is moved by the first training steps along",
 }
+NOTHING = {
+    "outputs": "it outputs nothing before training",
+    "tangent": "no small step of its parameters moves it",
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Action:
 
     text: str
     command: str | None = None
+
+    @property
+    def told(self) -> str:
+        """Both in one line of plain text."""
+        return self.text if self.command is None else f"{self.text} {self.command}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def preferred(geometry: Geometry) -> str:
     if geometry.structure.rows == 1:
         return f"{name} treats all directions alike: no data is favoured over other data."
     if len(spectrum.bands) == 1:
-        return f"The networks drawn so far tell no direction of {name} from another."
+        return f"The networks drawn so far do not tell any direction of {name} from the others."
     values = spectrum.eigenvalues
     ratio = float(values[0] / values[len(values) - null - 1])
     fall = f"{ratio:,.0f}" if ratio < 1e6 else f"{ratio:.1g}"
@@ -84,7 +93,7 @@ def preferred(geometry: Geometry) -> str:
     if null and spectrum.unseen:
         text += f" Too few networks were drawn to see {null:,} of {len(values):,} directions."
     elif null:
-        text += f" Along {null:,} of {len(values):,} directions it outputs nothing before training."
+        text += f" Along {null:,} of {len(values):,} directions {NOTHING[geometry.plan.of]}."
     return text
 
 

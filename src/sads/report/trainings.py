@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..learning import load_record, measure_risk, reference_for
 from ..presentation.numbers import sizes, with_error
 from ..presentation.risk import risk_sentences
-from ..specs.sources import as_dataset, as_trained
+from ..specs.coercion import as_dataset, as_trained
 from .training_view import training_view
 
 TOLERANCE = 0.05  # relative error of a risk in a report
@@ -69,4 +69,4 @@ def risk_shown(directory: str | Path, data: str) -> RiskShown:
             risk.labels, risk.widths, risk.by_direction, risk.by_direction_error, strict=True
         )
     ]
-    return RiskShown(str(directory), risk_sentences(risk, paired=False), rows)
+    return RiskShown(str(directory), risk_sentences(risk), rows)

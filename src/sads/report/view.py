@@ -5,17 +5,18 @@ from importlib.metadata import version
 from typing import Any
 
 from ..directions import Band, Spectrum
+from ..doctor.worth import worth_of
 from ..geometry import Geometry
 from ..presentation.alignment import notes
-from ..presentation.doctor import folded_findings, usual_line
+from ..presentation.doctor import folded_findings, usual_line, worth_of_remedies
 from ..presentation.geometry import networks_behind, taken_as, whitened_error
 from ..presentation.numbers import sizes, with_error
 from ..presentation.ranking import validity_sentences
 from .commands import geometry_command
 from .forecasts import forecast_view
-from .measured import Sheet, SweepReading
 from .sentences import Answer, differs, held
 from .subjects import Subject
+from .sweep_measurements import NOT_ROTATED, Sheet, SweepReading
 
 MOST_BANDS = 400  # rows of a table of bands
 MOST_LINES = 20  # of what a sweep says
@@ -60,6 +61,7 @@ def view(
         "sweep_lines": [] if reading is None else reading.lines[:MOST_LINES],
         "unmatched": not any(subject.measured for subject in subjects),
         "sheets": list(sheets),
+        "rotated": any(sheet.title != NOT_ROTATED for sheet in sheets),
         "data": first.alignment.data if first.alignment else None,
     }
 
@@ -76,7 +78,7 @@ def _subject(subject: Subject, answer: Answer) -> dict[str, Any]:
         "bands": _bands(subject),
         "hidden_bands": max(0, len(main.geometry.spectrum().bands) - MOST_BANDS),
         "diagnosis": diagnosis,
-        "findings": told,
+        "findings": [(one, worth_of_remedies(worth_of(one.code))) for one in told],
         "usual": usual_line(folded) if folded else "",
         "unexamined": subject.unexamined,
         "facts": _facts(main.geometry),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..neighbours import neighbours_of
+from ..foundation.sibling_imports import neighbours_of
 from ..storage.sealed import parse_json, read_sealed, sensible
 
 # What the bits of a geometry do not depend on.

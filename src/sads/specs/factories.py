@@ -15,22 +15,22 @@ from typing import Any, TypeVar
 from torch import nn
 
 from ..errors import InputError, SadsError, brief
-from ..neighbours import Housed, Neighbourhood
+from ..foundation.sibling_imports import Housed, Neighbourhood
 from ..networks import PRESETS, ScoreFamily, preset_family
 from ..networks.adapters import Calling
 from ..networks.adapters.diffusers import diffusers_family
 from ..networks.family import UNTOLD
 from ..networks.isolation import global_state_kept, time_limit
 from ..path import DiffusionPath
-from .calling import conditions_in, stated_in, toml_beside
 from .grammar import convert
 from .networks import NetworkSpec
 from .paths import OPTIONS, Told, told_by
 from .plug_ins import NETWORKS, plug_in
+from .stated_calls import conditions_in, stated_in, toml_beside
 
 IMPORT_SECONDS = 60.0
 SEEDS = ("rotation",)  # fields that may be any number
-LARGEST_FIELD = 100_000  # channels, layers, groups: a larger one is a slip of the hand
+LARGEST_FIELD = 100_000  # channels, layers, groups: a larger one is surely a mistake
 Result = TypeVar("Result")
 
 

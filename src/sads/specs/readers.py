@@ -27,7 +27,7 @@ from ..data import (
 )
 from ..data.arrays import CHANNELS, Scale
 from ..errors import InputError
-from ..signatures import same_arguments
+from ..foundation.signatures import same_arguments
 from . import plug_ins
 from .data import DataSpec
 from .grammar import convert
@@ -36,7 +36,7 @@ from .synthetic import MAKERS
 KNOWN = (
     "digits[,size=16], mnist:DIR[,size=16], npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
     "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K, "
-    "sphere:geometry=DIR:I,J,K, gaussian or gaussian:moment=DATA"
+    "sphere:geometry=DIR:I,J,K, gaussian, gaussian:moment=DATA or mixture:FILE.npz"
 )
 Shape = tuple[int, ...] | None
 Reader = Callable[..., "np.ndarray | Dataset"]
@@ -44,7 +44,7 @@ Reader = Callable[..., "np.ndarray | Dataset"]
 
 def read_dataset(spec: DataSpec, selection: Selection, shape: Shape) -> Dataset:
     """The dataset of a specification; see `DataSpec.dataset`."""
-    maker, reader = MAKERS.get(spec.kind), _READERS.get(spec.kind)
+    maker, reader = MAKERS.get(spec.kind), READERS.get(spec.kind)
     ours = maker is not None or reader is not None
     # All but digits and white noise need something behind the colon; digits have nothing there.
     if ours and spec.kind != "gaussian" and (spec.kind == "digits") == bool(spec.where):
@@ -140,7 +140,7 @@ def _hugging_face(where: str, selection: Selection, shape: Shape, **treatment: A
     return read_hugging_face(name, part, Treatment(**treatment), selection)
 
 
-_READERS: dict[str, Reader] = {
+READERS: dict[str, Reader] = {
     "digits": _digits,
     "mnist": _mnist,
     "npy": _npy,

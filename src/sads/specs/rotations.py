@@ -7,7 +7,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..geometry import Geometry
 from ..networks import ScoreFamily
-from .sources import as_geometry
+from .coercion import as_geometry
 
 
 def rotation_for(

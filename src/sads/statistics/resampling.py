@@ -51,10 +51,9 @@ def bootstrap_interval(
     statistic: Callable[[np.ndarray], float],
     *,
     resamples: int = 2_000,
-    seed: int = 0,
 ) -> Interval:
     """95 % percentile interval of a statistic of `count` units, drawn with replacement."""
-    generator = stream(seed, "an interval over units")
+    generator = stream(0, "an interval over units")
     draws: Float[np.ndarray, " n"] = np.array(
         [statistic(generator.integers(count, size=count)) for _ in range(resamples)]
     )

@@ -19,7 +19,7 @@ from ..patient import MOVED, Examined
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
-ABSENT = 1e-3  # of the energy that white noise has in a subspace
+ABSENT = 1e-9  # of the energy that white noise has in a subspace: rounding
 SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
 
 
@@ -119,11 +119,11 @@ def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
         )
 
 
-def low_frequency_share(geometry: Geometry, seed: int = 0) -> float:
+def low_frequency_share(geometry: Geometry) -> float:
     """The part of tr G on the lowest tenth of the frequencies; of a subspace at least that."""
     values, vectors = np.linalg.eigh(geometry.factor)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    generator = stream(seed, "share of the low frequencies")
+    generator = stream(0, "share of the low frequencies")
     noise = generator.standard_normal((DRAWS, geometry.structure.size))
     drawn = geometry.structure.apply(root, noise).reshape(DRAWS, *geometry.shape)
     spectra = np.asarray(dctn(drawn, axes=range(2, drawn.ndim), norm="ortho"))

@@ -1,8 +1,8 @@
 """Other people's modules as noise-predicting score networks."""
 
 from .assumptions import Assumptions, assumptions_of
-from .calling import Calling
 from .calls import PREDICTIONS, Adapted, adapt, module_inside, own_output, own_prediction
+from .stated_calls import Calling
 
 __all__ = [
     "PREDICTIONS",

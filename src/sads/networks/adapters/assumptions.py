@@ -106,6 +106,6 @@ def _inputs(member: Adapted, x: Tensor, t: Tensor) -> dict[str, str]:
         against = {n: f" against {w}" for n, w in said.items() if n in stated}
         stated = {n: f"{w}, guidance {scale:g}{against.get(n, '')}" for n, w in stated.items()}
     arguments = {name.partition(".")[0] for name in stated}
-    found = {n: words for n, words in said.items() if n.partition(".")[0] not in arguments}
+    passed = {n: words for n, words in said.items() if n.partition(".")[0] not in arguments}
     laid = {how.input or "input": how.arrangement.words} if how.arrangement.words else {}
-    return laid | found | stated
+    return laid | passed | stated

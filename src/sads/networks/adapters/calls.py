@@ -21,12 +21,12 @@ from ...path import DiffusionPath, Prediction, prediction_named, time_values
 from ..base import ScoreNetwork
 from ..casting import cast
 from .arrangements import FramesFirst, Packed
-from .calling import Calling
 from .conditions import Condition, passed
 from .convention import Convention, arguments_of, convention_of
 from .guidance import by_features, by_outputs, last_layer_of
 from .null_conditions import LABELS, class_condition
-from .outputs import Found, prediction_in
+from .outputs import Located, prediction_in
+from .stated_calls import Calling
 
 PREDICTIONS: tuple[str, ...] = tuple(KNOWN)
 SIGMA = "sigma"  # the time that makes an input one of the variance-exploding process
@@ -89,7 +89,7 @@ class Adapted(nn.Module):
         unguided = self.calling.guidance is None
         output = self.prediction_of(self.call(x, t), x).value if unguided else self.guided(x, t)
         if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
-            return output  # what has another shape is reported by who asked
+            return output  # the caller reports an output of another shape
         if not self.converted:
             return output
         return self._at("constant", t, x) * x + self._at("scale", t, x) * output
@@ -169,16 +169,16 @@ class Adapted(nn.Module):
         times = t if plain else self.get_buffer("times")[t]
         return times if self.convention.whole else times.to(x.dtype)
 
-    def prediction_of(self, output: Any, x: Tensor) -> Found:
+    def prediction_of(self, output: Any, x: Tensor) -> Located:
         """The prediction in what the module returned, with its place in words."""
         if (own := self.calling.unpatchify) is not None:
             source = self.calling.source
-            return Found(own(output, x), f"`unpatchify`{f' in {source}' if source else ''}")
+            return Located(own(output, x), f"`unpatchify`{f' in {source}' if source else ''}")
         arrangement = self.convention.arrangement
         if not isinstance(arrangement, (Packed, FramesFirst)):
             return prediction_in(output, x)
-        found = prediction_in(output, arrangement.lay_out(x))
-        return Found(arrangement.lay_back(found.value, x), found.where)
+        located = prediction_in(output, arrangement.lay_out(x))
+        return Located(arrangement.lay_back(located.value, x), located.where)
 
     def _at(self, table: str, t: Tensor, x: Tensor) -> Tensor:
         return self.get_buffer(table)[t].view(-1, *(1,) * (x.ndim - 1))

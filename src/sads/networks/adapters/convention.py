@@ -85,7 +85,7 @@ def convention_of(network: nn.Module) -> Convention:
     taken = positional[1] if time_first else _input(arguments, positional, time)
     rest = [p for p in arguments if p is not time and p is not taken]
     names = {p.name for p in rest}
-    found = null_conditions(network, rest)
+    usual = null_conditions(network, rest)
     particular = tuple(particular_conditions(network, names))
     own = {one.name for one in particular}
     return Convention(
@@ -94,7 +94,7 @@ def convention_of(network: nn.Module) -> Convention:
         time_first,
         time is not None and time.name == "sigma",
         taken.name if taken else None,
-        (*(one for one in found if one.name not in own), *particular),
+        (*(one for one in usual if one.name not in own), *particular),
         arrangement_of(network, names),
         not needs_float_time(network),
         taken is not None and taken not in positional,

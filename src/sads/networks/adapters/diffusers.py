@@ -83,10 +83,14 @@ def _class(kind: Any, path: Path) -> Any:
     if not isinstance(kind, str):
         raise InputError(f"{path} has no _class_name{expected_one_of(str(kind), CLASSES)}")
     where = import_module(ELSEWHERE[kind]) if kind in ELSEWHERE else diffusers
-    found = getattr(where, kind, None)
-    if not isinstance(found, type) or not issubclass(found, nn.Module) or not _takes_time(found):
+    network_class = getattr(where, kind, None)
+    if not (
+        isinstance(network_class, type)
+        and issubclass(network_class, nn.Module)
+        and _takes_time(network_class)
+    ):
         raise InputError(f"{path} has _class_name {kind!r}{expected_one_of(kind, CLASSES)}")
-    return found
+    return network_class
 
 
 def _takes_time(kind: type[nn.Module]) -> bool:

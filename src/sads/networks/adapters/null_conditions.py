@@ -1,4 +1,4 @@
-"""The condition of no condition, found for the signatures that are common.
+"""The null condition of a network, for signatures that are common.
 
 What a module needs beside input and time is told by the names of its arguments; how wide it is, by
 its configuration, its attributes or its layers. The null condition is what people pass for "nothing
@@ -106,11 +106,11 @@ def null_conditions(
     network: nn.Module, arguments: Sequence[inspect.Parameter]
 ) -> tuple[Condition, ...]:
     """The null condition of a module: what is passed for its arguments beside input and time."""
-    found = []
+    conditions = []
     for parameter in arguments:
         asked = Asked(network, parameter)
-        found += next((some for find in FINDERS if (some := tuple(find(asked)))), ())
-    return tuple(found)
+        conditions += next((some for find in FINDERS if (some := tuple(find(asked)))), ())
+    return tuple(conditions)
 
 
 def _label(asked: Asked) -> Iterator[Condition]:

@@ -21,7 +21,7 @@ NAMES = (
 DEEPEST = 3  # containers in containers
 
 
-class Found(NamedTuple):
+class Located(NamedTuple):
     """A part of an output.
 
     Attributes:
@@ -33,21 +33,21 @@ class Found(NamedTuple):
     where: str
 
 
-def prediction_in(output: Any, x: Tensor) -> Found:
+def prediction_in(output: Any, x: Tensor) -> Located:
     """The part of an output that is the prediction, in the layout of x; with its place in words."""
     parts = list(_parts(output, "tensor", 0))
     tensors = [part for part in parts if isinstance(part.value, Tensor)]
     fitting = [part for part in tensors if _laid_out(part.value, x) is not None]
-    chosen = next(iter(fitting or tensors), Found(output, "tensor"))
+    chosen = next(iter(fitting or tensors), Located(output, "tensor"))
     if not fitting and _one_each(output, x):
-        chosen = Found(torch.stack(list(output)), f"a list of {len(output)}, one for each input")
+        chosen = Located(torch.stack(list(output)), f"a list of {len(output)}, one for each input")
     laid = _laid_out(chosen.value, x) if isinstance(chosen.value, Tensor) else None
     if laid is None:
         return chosen
     value, how = laid
     if not how:
-        return Found(value, chosen.where)
-    return Found(value, how if chosen.where == "tensor" else f"{how} of {chosen.where}")
+        return Located(value, chosen.where)
+    return Located(value, how if chosen.where == "tensor" else f"{how} of {chosen.where}")
 
 
 def places_that_fit(output: Any, x: Tensor) -> list[str]:
@@ -71,10 +71,10 @@ def _laid_out(value: Tensor, x: Tensor) -> tuple[Tensor, str] | None:
     return (last, "channels last") if last.shape == x.shape and not value.is_complex() else None
 
 
-def _parts(output: Any, where: str, depth: int) -> Iterator[Found]:
+def _parts(output: Any, where: str, depth: int) -> Iterator[Located]:
     """The tensors in an output, the likely ones first."""
     if isinstance(output, Tensor):
-        yield Found(output, where)
+        yield Located(output, where)
         return
     if depth == DEEPEST:
         return

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from ..isolation import global_state_kept
-from .calling import Calling
 from .calls import Adapted
 from .conditions import Condition, Filled, Like, Several, code_of
 from .convention import INPUTS, TIMES, arguments_of
 from .null_conditions import GUIDANCE, LABELS
+from .stated_calls import Calling
 
 MOST_TRIALS, SECONDS = 400, 10.0
 IMAGES = ("image", "img", "low_res", "hint", "control", "depth", "cond_x")

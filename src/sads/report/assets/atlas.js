@@ -10,7 +10,10 @@ function cellOf(row, key) {
 
 function compare(a, b) {
   const known = [a, b].map((cell) => cell.dataset.value);
-  if (known[0] !== undefined) return Number(known[0]) - Number(known[1]);
+  if (known.some((value) => value !== undefined)) {
+    const [first, second] = known.map((value) => (value === undefined ? Infinity : Number(value)));
+    return first === second ? 0 : first - second;
+  }
   return a.textContent.trim().localeCompare(b.textContent.trim(), "en", { numeric: true });
 }
 

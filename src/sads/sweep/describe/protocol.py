@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, field_validator
 from ...errors import InputError
 
 LEAST_SAMPLES = 4
-LARGEST_NUMBER = 10**9  # of anything that is counted here: more is a slip of the hand
+LARGEST_NUMBER = 10**9  # of anything that is counted here: more is surely a mistake
 
 
 class Protocol(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):

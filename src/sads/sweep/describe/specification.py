@@ -32,8 +32,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from ...draws import DRAWS
 from ...errors import InputError
+from ...foundation.versions import DRAWS
 from ...specs import DataSpec, NetworkSpec, parse_shape
 from ...storage.toml import toml_as_json
 from .protocol import Protocol, protocol_fields

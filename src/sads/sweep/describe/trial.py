@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from ...draws import DRAWS
+from ...foundation.versions import DRAWS
 from ...specs import DataSpec, NetworkSpec
 from ...specs.data import SELECTION
 from ...specs.digests import geometry_digest, path_digest

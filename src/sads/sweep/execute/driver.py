@@ -21,7 +21,7 @@ from typing import Any
 
 from ...errors import ArtefactError, SadsError
 from ...execution.engines import Engine
-from ...version import code_version
+from ...foundation.versions import code_version
 from ..describe.trial import Trial
 from ..store.database import Store
 from ..store.layout import settle

@@ -15,11 +15,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...draws import DRAWS
 from ...errors import ArtefactError, InputError, SadsError, brief
 from ...execution.threads import limited_threads
+from ...foundation.versions import DRAWS, code_version
 from ...storage.files import BusyError, atomic_write, write_bytes, writing
-from ...version import code_version
 from ..describe.trial import Trial
 from ..store.layout import Layout, publish
 from ..store.outcome import Failure, Job, Kind, Outcome, Provenance, TrialResult, read_result
@@ -149,7 +148,7 @@ def _check_device(device: str, host: str) -> None:
 
 @contextmanager
 def _held(work: Path) -> Iterator[None]:
-    """The lock of a trial's directory, waiting for whoever has it."""
+    """The lock of a trial's directory, waiting until it is free."""
     with ExitStack() as stack:
         while True:
             try:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...frames import as_frame
-from ...shown import Shown, as_text
+from ...foundation.data_frames import as_frame
+from ...foundation.rendering import Shown, as_text
 from .database import read_rows
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from ...errors import ArtefactError
-from ...version import code_version
+from ...foundation.versions import code_version
 from ..describe.plan import Planned, named_files
 from ..describe.specification import Specification
 from .layout import Layout

@@ -1,0 +1,76 @@
+"""One line for each question: what is decided, and how."""
+
+import csv
+from collections import Counter
+
+from sads.figures.catalogue import experiment
+from sads.figures.stored_experiments import WORDS
+from sads.statistics.means import mean_interval, paired_differences
+from sads.statistics.shapes import LEAST_SEEDS
+
+from .markdown import ROWS, Lines, badge, counts, overall
+from .registered import order_word, reading
+
+
+def badge_order() -> Lines:
+    """The conjecture's order: all directions at once, and one at a time."""
+    orders = [row for row in reading("G").rows if row["quantity"] == "order"]
+    together, alone = Counter[str](), Counter[str]()
+    for row in orders:
+        if row["data"] != "rank-one":
+            together[order_word(row)] += 1
+        elif row["measure"] == WORDS["risk"]:
+            alone[order_word(row)] += 1
+    seeds = [row["seeds"] for row in orders if row["data"] == "rank-one"]
+    known = f"; the fewest whole seeds of an architecture: {min(seeds)} of 5" if seeds else ""
+    return [
+        f"Badge, all directions at once: **{overall(together)}** ({counts(together)} of "
+        f"{together.total()} pairs of architecture and data). One direction at a time, risk: "
+        f"**{overall(alone)}** ({counts(alone)} of {alone.total()} architectures{known})."
+    ]
+
+
+def badge_first() -> Lines:
+    """The mechanism: each finding in a word."""
+    found = experiment("E").verdict(reading("E").rows)
+    words = [f"{one.claim}: {badge(one.holds, one.interval, one.value)}" for one in found]
+    seeds = len({row["seed"] for row in reading("E").rows})
+    done = f"{reading('E').protocol['trials']} of 120 registered trainings"
+    return [f"Badges ({done}, seeds begun {seeds} of 5): " + "; ".join(words) + "."]
+
+
+def badge_rotations() -> Lines:
+    """W_min against the data as they are, and a random rotation against W_min."""
+    with open(ROWS / "rotations.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if not row["rank"]]
+    words = {"W_min beats the data as they are": ("identity", "min")}
+    words |= {"W_min beats a random rotation": ("random", "min")}
+    lines = []
+    for claim, (worse, better) in words.items():
+        each = Counter[str]()
+        for run in sorted({(row["data"], row["steps"]) for row in rows}):
+            first, second = (
+                {
+                    int(row["seed"]): float(row["sw2"])
+                    for row in rows
+                    if (row["data"], row["steps"], row["rotation"]) == (*run, kind)
+                }
+                for kind in (worse, better)
+            )
+            gaps = paired_differences(first, second)
+            _, interval = mean_interval(gaps)
+            enough = len(gaps) >= LEAST_SEEDS and interval is not None
+            low, high = interval if enough and interval is not None else (-1.0, 1.0)
+            each["holds" if low > 0 else "reversed" if high < 0 else "open"] += 1
+        lines.append(f"{claim}: **{overall(each)}** ({counts(each)} of {each.total()} runs)")
+    return ["Badges, five seeds: " + "; ".join(lines) + ". With a network that sees time: open."]
+
+
+def badge_architecture() -> Lines:
+    """Scores rest on three seeds; forecasts of directions have verdicts of their own."""
+    drift = experiment("F").verdict(reading("F").rows)[0]
+    word = badge(drift.holds, drift.interval, drift.value)
+    return [
+        "Badges: a score of untrained networks tells the better architecture: open (3 seeds, "
+        f"reversed in sign on both datasets); {drift.claim}: {word}."
+    ]

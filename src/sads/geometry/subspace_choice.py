@@ -1,0 +1,90 @@
+"""On which subspace a geometry is estimated: the one that was asked for, or one that fits.
+
+Where nothing was asked for and the whole factor fits in memory, the whole of it is estimated. Where
+it does not fit, a subspace is chosen: of a last layer that is integrated `adaptive:512`, for a few
+networks show all of its directions; of outputs, of which each shows one, the lowest frequencies.
+Smaller ones follow until one fits.
+"""
+
+import math
+from collections.abc import Iterator
+
+from ..devices import available_memory
+from ..errors import InputError
+from ..inspection.readout import PlainReadOut
+from ..inspection.subspace_readout import AnyReadOut, Compressed
+from ..inspection.subspaces import Adaptive, AnySubspace, LowFrequencies, Whole
+
+Request = Whole | AnySubspace | None
+MOST_ADAPTIVE, FEWEST_ADAPTIVE = 512, 64  # directions of the factor that are kept by default
+MOST_FREQUENCIES = 32  # along each axis
+MOST_COSINES = 1024  # in all
+
+
+def fitting(readout: AnyReadOut, subspace: Request, *, exact: bool = False) -> AnyReadOut:
+    """The read-out on the subspace that was asked for, or on one that fits in memory.
+
+    Args:
+        readout: of the whole.
+        subspace: what was asked for; None for the whole where it fits.
+        exact: whether the factor is a closed form.
+
+    Raises:
+        InputError: if the subspace is larger than the space, or nothing fits.
+    """
+    if isinstance(readout, Compressed):
+        return readout
+    if isinstance(subspace, Whole):
+        readout.require_memory(exact=exact)
+        return readout
+    if subspace is not None:
+        chosen = Compressed.of(readout, subspace)
+        chosen.require_memory()
+        if isinstance(subspace, Adaptive):  # so few networks that they cannot show as many
+            subspace.networks(readout.structure, readout.rank)
+        return chosen
+    if readout.peak_memory(exact=exact) <= available_memory():
+        return readout
+    return _chosen(readout, exact=exact)
+
+
+def sketched(readout: AnyReadOut) -> bool:
+    """Whether the subspace of a read-out is found by a sketch."""
+    return isinstance(readout, Compressed) and isinstance(readout.subspace, Adaptive)
+
+
+def _chosen(readout: PlainReadOut, *, exact: bool) -> Compressed:
+    candidates = [Compressed.of(readout, one) for one in _candidates(readout)]
+    for one in candidates:
+        if one.peak_memory() <= available_memory():
+            return one
+    rows, there = readout.structure.rows, available_memory() / 2**30
+    whole = readout.peak_memory(exact=exact) / 2**30
+    least = candidates[-1] if candidates else None
+    would = (
+        "no subspace is smaller"
+        if least is None
+        else f"{least.subspace.spelled} would need {least.peak_memory() / 2**30:,.1f} GiB"
+    )
+    raise InputError(
+        f"a factor of {rows:,} x {rows:,} needs {whole:,.1f} GiB of memory, {there:,.1f} GiB are "
+        f"there: {would}; choose a smaller shape, or free some memory"
+    )
+
+
+def _candidates(readout: PlainReadOut) -> Iterator[AnySubspace]:
+    """Subspaces that are smaller than the space, the largest first."""
+    structure = readout.structure
+    if readout.rank > 1:
+        count = MOST_ADAPTIVE
+        while count >= FEWEST_ADAPTIVE:
+            if count < structure.rows:
+                yield Adaptive(count)
+            count //= 2
+    channels, sides = structure.grid
+    most = math.floor((MOST_COSINES / channels) ** (1 / len(sides)) + 1e-9)
+    count = min(MOST_FREQUENCIES, most, *sides)
+    while count >= 1:
+        if channels * count ** len(sides) < structure.rows:
+            yield LowFrequencies(count)
+        count //= 2

@@ -1,0 +1,68 @@
+"""A forecast from a dataset: it settles the target, the method and what is noted about both."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..data import Dataset
+from ..directions.sets import Cosines, DirectionSet, Eigenvectors
+from ..errors import InputError
+from ..networks import ScoreFamily
+from .forecast import Forecast, forecast_training
+from .forecast_setting import Scene
+from .recipe import Recipe
+from .targets import goal_for
+from .validity import LADDER, cheapest_passed, kind_of, method_named
+
+AUTO = "auto"
+METHODS = (AUTO, *LADDER)
+BANDS = 16  # of frequency, where no directions are given
+
+
+def forecast_data(
+    family: ScoreFamily,
+    data: Dataset,
+    *,
+    directions: DirectionSet | None = None,
+    recipe: Recipe,
+    steps: int = 300,
+    method: str = AUTO,
+    networks: int | None = None,
+    tolerance: float = 0.1,
+    seed: int = 0,
+    out: str | Path | None = None,
+    on_progress: Callable[[int, float], None] | None = None,
+) -> Forecast:
+    """Forecast what training on a dataset does along each direction.
+
+    Args:
+        family: the architecture.
+        data: the dataset.
+        directions: what is told apart; bands of frequency by default.
+        recipe: the training that is forecast.
+        steps: planned, for the tangent flow and the pilot.
+        method: of the ladder; `auto` takes the cheapest that has passed for this kind of network.
+        networks: how many; without it, until the tolerance is reached.
+        tolerance: root mean square error of the drifts over their spread at which to stop.
+        seed: of all draws.
+        out: directory for the result; an interrupted forecast is continued.
+        on_progress: called with networks so far and that ratio.
+    """
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
+    if steps < 1:
+        raise InputError(f"the planned training has at least one step, got {steps}")
+    goal = goal_for(data)
+    places = family.size // (family.shape[0] if len(family.shape) > 1 else 1)
+    told_apart = directions or Cosines(family.shape, min(BANDS, places))
+    basis = "eigenvectors" if isinstance(told_apart, Eigenvectors) else "cosines"
+    kind = kind_of(family.member(seed))
+    chosen = method_named(cheapest_passed(basis, kind) if method == AUTO else method, steps=steps)
+    return forecast_training(
+        Scene(family, goal.reference, goal.target, told_apart, recipe, seed),
+        chosen,
+        networks=networks,
+        tolerance=tolerance,
+        out=out,
+        about={"data": data.name, "target": goal.kind, "kind": kind, "basis": basis},
+        on_progress=on_progress,
+    )

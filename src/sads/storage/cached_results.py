@@ -1,0 +1,28 @@
+"""Results of long computations, kept as sealed JSON beside what they were computed from."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArtefactError
+from ..foundation.versions import DRAWS
+from .files import atomic_write, write_bytes
+from .sealed import seal_json, unseal_json
+
+
+def remembered(
+    path: Path, about: Mapping[str, Any], compute: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """What was computed before in the same way, or else what is computed now, kept as JSON."""
+    way = json.loads(json.dumps({**about, "draws": DRAWS}))
+    if path.is_file():
+        with suppress(ArtefactError):  # what is damaged is computed again
+            kept = unseal_json(path.read_bytes(), path)
+            if kept.get("about") == way and isinstance(kept.get("found"), dict):
+                return kept["found"]
+    computed = compute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, write_bytes(seal_json({"about": way, "found": computed})))
+    return computed
