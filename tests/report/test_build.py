@@ -88,7 +88,7 @@ def test_what_a_sweep_measured_is_shown(sweep, unet):
     by_seed = [np.mean([r["msw2"] for r in rows if r["seed"] == s]) for s in (0, 1)]
     assert measured[0].mean == pytest.approx(np.mean(by_seed))
     assert measured[0].error == pytest.approx(abs(by_seed[0] - by_seed[1]) / 2)
-    assert [sheet.title for sheet in reading.sheets] == ["rotation identity", "rotation min"]
+    assert [sheet.title for sheet in reading.sheets] == ["not rotated", "rotation min"]
     html = build_report([unet], sweep=sweep).html
     assert "Spearman" in html
     assert html.count("data:image/png") == 2
@@ -218,6 +218,26 @@ def test_the_command_makes_the_geometry_again(unet, low_noise):
         command = geometry_command(known, "again")
         assert "--networks 480" in command
         assert ("--timesteps 0:100" in command) == (directory == low_noise)
+
+
+@pytest.mark.parametrize("subspace", ["dct:4", "adaptive:12"])
+def test_the_command_names_the_subspace(subspace, tmp_path):
+    options = {"shape": "1x8x8", "networks": 24}
+    known = sads.estimate_geometry("cnn,width=8,depth=1", subspace=subspace, **options)
+    assert f"--subspace {subspace} " in geometry_command(known, "again")
+    known.save(tmp_path / "first")
+    borrowed = f"geometry={tmp_path / 'first'}"
+    other = sads.estimate_geometry("cnn,width=4,depth=1", subspace=borrowed, **options)
+    expected = subspace if subspace.startswith("dct") else "geometry=DIR"
+    assert f"--subspace {expected} " in geometry_command(other, "again")
+
+
+def test_what_to_do_comes_with_its_command(tmp_path):
+    """A sentence that ends in a command is not cut off where only text is shown."""
+    network = "iddpm-16,channels=8,groups=4,mults=1x1"
+    sads.estimate_geometry(network, shape="1x8x8", networks=24, out=tmp_path / "few")
+    last = build_report([tmp_path / "few"]).sentences[-1]
+    assert f"raise --networks in sads geometry {network}" in last
 
 
 def test_an_unfinished_geometry_says_so(tmp_path, unet):
