@@ -175,11 +175,17 @@ def test_debug_shows_the_traceback(sads):
         sads("geometry", "iddpm-17", "--debug")
 
 
-@pytest.mark.parametrize("command", [[], ["geometry"], ["directions"]])
-def test_help_has_an_example(sads, command):
-    code, out, _ = sads(*command, "--help")
+@pytest.mark.parametrize("command", ["geometry", "directions"])
+def test_help_of_a_command_has_an_example(sads, command):
+    code, out, _ = sads(command, "--help")
     assert code == 0
-    assert "Example" in out
+    assert f"Example: sads {command} " in out
+
+
+def test_help_says_how_to_begin(sads):
+    code, out, _ = sads("--help")
+    assert code == 0
+    assert "Begin with sads summary" in out
 
 
 def test_the_installed_command_runs():
