@@ -14,7 +14,7 @@ from ..errors import InputError
 from .failures import explained
 from .terminal import print_anywhere
 
-COMMANDS = {
+COMMANDS: dict[str, tuple[str, ...]] = {
     "Before training": (
         "summary",
         "doctor",
