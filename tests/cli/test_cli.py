@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sads.cli import COMMANDS
 from sads.errors import InputError
 
 TINY = ["iddpm-16,channels=8,groups=8,mults=1x1", "--shape", "1x8x8"]
@@ -186,6 +187,15 @@ def test_help_says_how_to_begin(sads):
     code, out, _ = sads("--help")
     assert code == 0
     assert "Begin with sads summary" in out
+
+
+def test_help_describes_every_command(sads, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = sads("--help")
+    lines = [line.strip("│ ") for line in out.splitlines()]
+    for name in (name for names in COMMANDS.values() for name in names):
+        (described,) = [line for line in lines if line.startswith(f"{name} ")]
+        assert len(described.split()) > 4
 
 
 def test_the_installed_command_runs():
