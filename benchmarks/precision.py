@@ -38,11 +38,11 @@ LEADING = (1, 10, 100)
 @torch.inference_mode()
 def one_by_one(ensemble: DrawnEnsemble, stacked, x, t, dtype) -> Readings:
     """What `DrawnEnsemble.read` gives, in a loop over the networks."""
-    module, constants = ensemble._member(dtype)
+    member = ensemble._member(dtype)
     found = [
         functional_call(
-            module,
-            {name: p[i].to(dtype) for name, p in stacked.items()} | constants,
+            member.module,
+            {name: p[i].to(dtype) for name, p in stacked.items()} | member.constants,
             (x[i : i + 1].to(dtype), torch.from_numpy(t[i : i + 1])),
         )[0]
         for i in range(len(t))

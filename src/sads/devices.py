@@ -26,6 +26,19 @@ def usable_device(name: str) -> torch.device:
     return device
 
 
+def placed(
+    values: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    """The values on a device, in a precision; the host does not wait for copies to a GPU.
+
+    Only copies from pinned memory go on by themselves. PyTorch keeps such memory until they are
+    done, whoever frees it before.
+    """
+    if device.type == "cuda" and values.device.type == "cpu":
+        return values.pin_memory().to(device, dtype, non_blocking=True)
+    return values.to(device, dtype)
+
+
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 

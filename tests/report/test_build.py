@@ -220,6 +220,26 @@ def test_the_command_makes_the_geometry_again(unet, low_noise):
         assert ("--timesteps 0:100" in command) == (directory == low_noise)
 
 
+@pytest.mark.parametrize("subspace", ["dct:4", "adaptive:12"])
+def test_the_command_names_the_subspace(subspace, tmp_path):
+    options = {"shape": "1x8x8", "networks": 24}
+    known = sads.estimate_geometry("cnn,width=8,depth=1", subspace=subspace, **options)
+    assert f"--subspace {subspace} " in geometry_command(known, "again")
+    known.save(tmp_path / "first")
+    borrowed = f"geometry={tmp_path / 'first'}"
+    other = sads.estimate_geometry("cnn,width=4,depth=1", subspace=borrowed, **options)
+    expected = subspace if subspace.startswith("dct") else "geometry=DIR"
+    assert f"--subspace {expected} " in geometry_command(other, "again")
+
+
+def test_what_to_do_comes_with_its_command(tmp_path):
+    """A sentence that ends in a command is not cut off where only text is shown."""
+    network = "iddpm-16,channels=8,groups=4,mults=1x1"
+    sads.estimate_geometry(network, shape="1x8x8", networks=24, out=tmp_path / "few")
+    last = build_report([tmp_path / "few"]).sentences[-1]
+    assert f"raise --networks in sads geometry {network}" in last
+
+
 def test_an_unfinished_geometry_says_so(tmp_path, unet):
     from dataclasses import replace
 

@@ -48,6 +48,15 @@ def read_npz(
     return _checked(array, f"{path}:{key}", scale)
 
 
+def read_arrays(path: str | Path) -> dict[str, Float[np.ndarray, "..."]]:
+    """All arrays of a `.npz` file by name, as float64."""
+    with _opened(path) as archive:
+        if isinstance(archive, np.ndarray):
+            raise InputError(f"{path} holds a single array, expected several by name (.npz)")
+        stored = {name: archive[name] for name in archive.files}
+    return {n: _checked(a, f"{path}:{n}", False).astype(float) for n, a in stored.items()}
+
+
 def scaled(values: np.ndarray, name: str) -> Float[np.ndarray, "..."]:
     """Values mapped linearly to [-1, 1]: bytes from 0..255, others from their own range.
 

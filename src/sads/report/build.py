@@ -110,7 +110,7 @@ def build_report(
     plans = [subject.main.geometry.plan for subject in subjects]
     taken = {plan.network: plan.assumptions for plan in plans}
     first = answers[0]
-    last = first.data or first.actions[0].text
+    last = first.data or first.actions[0].told
     commands = [geometry_command(one.main.geometry, one.main.directory) for one in subjects]
     return Report(
         html,

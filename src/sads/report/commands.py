@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..geometry import Geometry
+from ..inspection.compression import Compressed
+from ..inspection.subspaces import Adaptive, AnySubspace
 from ..presentation.numbers import sizes
 from ..specs import ProbeSpec
 
@@ -33,8 +35,16 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
         words += ["--timesteps", f"{plan.timesteps[0]}:{plan.timesteps[1]}"]
     if plan.zero_output != "explain":
         words += ["--zero-output", plan.zero_output]
+    if isinstance(plan.readout, Compressed):
+        words += ["--subspace", _spelled(plan.readout.subspace)]
     note = f"  # {probe.kind} {probe.where} is the content's digest" if probe.placeholder else ""
     return shlex.join([*words, "--out", str(out)]) + note
+
+
+def _spelled(subspace: AnySubspace) -> str:
+    """The subspace in the grammar; one that another geometry found is known by its content only."""
+    borrowed = isinstance(subspace, Adaptive) and subspace.borrowed
+    return "geometry=DIR" if borrowed else subspace.spelled
 
 
 def report_command(

@@ -35,7 +35,7 @@ from .synthetic import MAKERS
 KNOWN = (
     "digits[,size=16], mnist:DIR[,size=16], npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
     "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K, "
-    "sphere:geometry=DIR:I,J,K, gaussian or gaussian:moment=DATA"
+    "sphere:geometry=DIR:I,J,K, gaussian, gaussian:moment=DATA or mixture:FILE.npz"
 )
 Shape = tuple[int, ...] | None
 Reader = Callable[..., "np.ndarray | Dataset"]
