@@ -12,8 +12,8 @@ from torch import Tensor
 
 from sads.devices import placed
 from sads.geometry.ensemble import BuiltEnsemble, DrawnEnsemble
+from sads.inspection.reader_modules import Outputs
 from sads.inspection.reading import Batch, DeclaredReading, Reading
-from sads.inspection.readers import Outputs
 from sads.networks import preset_family
 from sads.randomness import fast_stream
 

@@ -11,6 +11,7 @@ from .numbers import counted, with_error
 from .tables import text_table
 
 NAMED = 3  # directions that a sentence names
+BEYOND = 2.0  # standard errors from the median, of what is called early or late
 MOST_ROWS = 24  # of the table
 TARGETS = {
     "linear": "The target is the best linear prediction of the noise, that of Gaussian data of the "
@@ -99,8 +100,8 @@ def _order_sentence(bands: Forecast) -> str:
             "There is no order to forecast: the directions do not differ beyond the errors "
             f"(p = {bands.p_value:.2g})."
         )
-    early = _outstanding(bands.drift, bands.drift_error)
-    late = _outstanding(-bands.drift, bands.drift_error)
+    early = outstanding(bands.drift, bands.drift_error)
+    late = outstanding(-bands.drift, bands.drift_error)
     if not len(early) and not len(late):
         return (
             f"The directions differ (p = {bands.p_value:.2g}), but too few networks were looked at "
@@ -113,17 +114,17 @@ def _order_sentence(bands: Forecast) -> str:
     )
 
 
-def _outstanding(
+def outstanding(
     values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"]
 ) -> Int[np.ndarray, " n"]:
     """The few that are surely above the middle of all, the one that is most surely so first."""
-    least = values - 2 * errors
+    least = values - BEYOND * errors
     above = np.flatnonzero(least > np.median(values))
     return above[np.argsort(-least[above])][: min(NAMED, max(1, len(values) // 2))]
 
 
 def _noise_sentence(bands: Forecast) -> str:
-    noisiest = _outstanding(bands.noise, bands.noise_error)
+    noisiest = outstanding(bands.noise, bands.noise_error)
     if not bands.has_noisy_order or not len(noisiest):
         return "No direction is noisier than the others beyond the errors."
     named = _named(bands, noisiest, bands.noise, bands.noise_error)
