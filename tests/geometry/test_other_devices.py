@@ -8,6 +8,7 @@ stand-in. Nothing here has run on hardware.
 import numpy as np
 import pytest
 import torch
+from sads.inspection.readers import Outputs
 from torch import Tensor
 
 from sads.devices import placed
