@@ -19,7 +19,8 @@ def data(
     Example: `sads data digits,size=16,split=held-out --png digits.png`
 
     Args:
-        data: `digits[,size=16]`, `mnist:DIR`, `npy:FILE`, `npz:FILE[:KEY]` (`scale`),
+        data: `digits[,size=16]`, `mnist:DIR`, `npy:FILE`, `npz:FILE[:KEY]`
+            (`scale`, `scale=0.18215`, `scale=channels`),
             `folder:DIR` or `hf:NAME[:SPLIT]` (`size=56`, `grey`, `crop`, `skip-corrupt`),
             `rank-one:BASIS:I` (canonical, dct, dst, hadamard, haar), `rank-one:geometry=DIR:I`,
             `rank-one:geometry=DIR:band=K`, `sphere:geometry=DIR:I,J,K`, `gaussian`,

@@ -35,8 +35,9 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
         words += ["--timesteps", f"{plan.timesteps[0]}:{plan.timesteps[1]}"]
     if plan.zero_output != "explain":
         words += ["--zero-output", plan.zero_output]
-    if isinstance(plan.readout, Compressed):
-        words += ["--subspace", _spelled(plan.readout.subspace)]
+    readout = plan.readout
+    if isinstance(readout, Compressed):
+        words += ["--subspace", _spelled(readout.subspace)]
     note = f"  # {probe.kind} {probe.where} is the content's digest" if probe.placeholder else ""
     return shlex.join([*words, "--out", str(out)]) + note
 

@@ -4,7 +4,8 @@
 |--------------------------------|----------------------------------------------------------------|
 | `digits[,size=16]`             | 1,797 digits of 1x8x8, or resized                              |
 | `mnist:DIR[,size=16]`          | the IDX files in a directory; averaged over blocks and padded  |
-| `npy:FILE`, `npz:FILE[:KEY]`   | an array; `scale` maps its values to [-1, 1]                   |
+| `npy:FILE`, `npz:FILE[:KEY]`   | an array; `scale` maps its values to [-1, 1], `scale=0.18`     |
+|                                | multiplies them, `scale=channels` standardises each channel    |
 | `folder:DIR`                   | pictures; `size=56`, `grey`, `crop`, `skip-corrupt`            |
 | `hf:NAME[:SPLIT]`              | pictures of a Hugging Face dataset; options of folders         |
 | `rank-one:BASIS:I`             | x = sqrt(D) g v; canonical, dct, dst, hadamard or haar         |

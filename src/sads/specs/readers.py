@@ -25,6 +25,7 @@ from ..data import (
     read_npy,
     read_npz,
 )
+from ..data.arrays import CHANNELS, Scale
 from ..errors import InputError
 from ..foundation.signatures import same_arguments
 from . import plug_ins
@@ -87,13 +88,30 @@ def _mnist(
     return read_mnist(where, selection, size)
 
 
-def _npy(where: str, selection: Selection, shape: Shape, *, scale: bool = False) -> np.ndarray:
-    return _rows(read_npy(where, scale=scale), selection, where)
+def _npy(where: str, selection: Selection, shape: Shape, *, scale: str = "false") -> np.ndarray:
+    return _rows(read_npy(where, scale=_scale(scale)), selection, where)
 
 
-def _npz(where: str, selection: Selection, shape: Shape, *, scale: bool = False) -> np.ndarray:
+def _npz(where: str, selection: Selection, shape: Shape, *, scale: str = "false") -> np.ndarray:
     path, key = DataSpec(kind="npz", where=where).file()
-    return _rows(read_npz(path, key.removeprefix(":") or None, scale=scale), selection, where)
+    return _rows(
+        read_npz(path, key.removeprefix(":") or None, scale=_scale(scale)), selection, where
+    )
+
+
+def _scale(text: str) -> Scale:
+    """`scale`, `scale=channels` or `scale=0.18215`."""
+    if text == CHANNELS:
+        return CHANNELS
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 0 < abs(factor) < math.inf:
+        raise InputError(f"scale is channels, a number that is not zero, or alone; got {text!r}")
+    return factor
 
 
 def _rows(array: np.ndarray, selection: Selection, name: str) -> np.ndarray:
