@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import sads
+from benchmarks import doctor_cost as costs
 from benchmarks import doctor_rates as rates
 from sads.doctor import Diagnosis, Finding
 from sads.presentation.doctor import sentences
@@ -108,3 +109,15 @@ def test_the_table_shows_the_worst_severity():
 def test_the_table_in_the_docs_is_that_of_the_record():
     page = rates.PAGE.read_text()
     assert rates.page_with(rates.table(rates.read_record()), page) == page
+
+
+def test_a_first_look_says_the_same_of_every_recorded_network():
+    for group in costs.read_costs().values():
+        for row in group.values():
+            assert row["early"]["findings"] == row["whole"]["findings"]
+            assert row["early"]["networks"] <= row["whole"]["networks"]
+
+
+def test_the_table_of_costs_is_that_of_the_record():
+    page = costs.PAGE.read_text()
+    assert costs.page_with(costs.table(costs.read_costs()), page) == page
