@@ -65,7 +65,7 @@ class Adapted(nn.Module):
         self.network = network
         self.convention = convention
         self.calling: Calling = calling or Calling()
-        self.condition = self._class()
+        self.condition: tuple[Condition, ...] = self._class()
         self.prediction = prediction
         self.path = path
         self.time = time
