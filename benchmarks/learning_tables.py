@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
+from sads.learning.agreement import halves_agreement
 from sads.networks.presets import PRESETS
+from sads.statistics.ranks import rank_correlation
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PACKAGE = ROOT / "docs" / "results", ROOT / "src" / "sads"
@@ -26,8 +29,10 @@ BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTA
 DATASETS = ("isotropic", "digits", "mnist")
 JUDGED = "eigenvectors"
 EIGHTHS = 8
+LATER = 8  # steps
 
 Row = Mapping[str, Any]
+Values = Float[np.ndarray, "..."]
 
 
 def stored(name: str) -> Any:
@@ -92,6 +97,38 @@ def bars() -> str:
     return table([*header, "bar", ""], rows)
 
 
+def along_cosines() -> str:
+    """Medians along cosines, which were recorded and not judged."""
+    names = {"early": ("drift", "pilot", "minus G"), "late": ("G", "noise", "K", "pilot")}
+    rows = []
+    for r in stored("forecast-validation")["summary"]:
+        wanted = r["data"] == ("all" if r["outcome"] == "early" else "isotropic")
+        if r["basis"] == JUDGED or not wanted or r["forecast"] not in names[r["outcome"]]:
+            continue
+        interval = f"{two(r['median'])} ({two(r['low'])} to {two(r['high'])})"
+        count = f"{r['at_bar']} of {r['with_order']}"
+        rows.append([r["outcome"], r["forecast"], r["data"], interval, count])
+    header = ["outcome", "forecast", "data", "median of Spearman / ceiling (95 %)"]
+    return table([*header, "at the bar"], rows)
+
+
+def halves() -> str:
+    """Whether drift tells more than the first step itself, where half is learned much later."""
+    own = [p for p in pairs("early", "drift").values() if ordered(p)]
+    lines = []
+    for said, part in (
+        (f"after {LATER} steps or more", [p for p in own if p["half_step"] >= LATER]),
+        ("earlier", [p for p in own if p["half_step"] < LATER]),
+    ):
+        median = np.median([p["ratio"] for p in part])
+        right = sum(p["ratio"] >= 0.85 for p in part)
+        lines.append(
+            f"- half learned {said}: median {median:.2f} of the ceiling, {right} of {len(part)} at "
+            "the bar."
+        )
+    return "\n".join(lines)
+
+
 def early() -> str:
     """The forecast of the first step, architecture by architecture."""
     differences = pairs("early", "drift")
@@ -108,27 +145,64 @@ def early() -> str:
 
 def conjecture() -> str:
     """Minus the eigenvalue against the order of learning."""
-    differences = pairs("early", "minus G")
+    differences, cosines = pairs("early", "minus G"), pairs("early", "minus G", "cosines")
     rows = []
     for name in networks():
-        cells = [differences[name, data] for data in DATASETS]
+        cells = [differences[name, data] for data in DATASETS] + [cosines[name, DATASETS[0]]]
         told = [two(p["spearman"]) if ordered(p) else "no order" for p in cells]
         if any(p["spearman"] is None for p in cells):
             told = ["G is isotropic"] * len(cells)
         rows.append([short(name), *told])
-    return table(["network", *DATASETS], rows)
+    return table(["network", *DATASETS, "isotropic, along cosines"], rows)
+
+
+def isotropic_rows(name: str, network: str) -> list[dict[str, str]]:
+    """Rows of a table of the validation, of one network along its eigenvectors."""
+    with (RESULTS / f"{name}.csv").open(newline="") as file:
+        key = ("isotropic", network, JUDGED)
+        return [r for r in csv.DictReader(file) if (r["data"], r["network"], r["basis"]) == key]
+
+
+def numbers(text: str) -> Values:
+    """Numbers of one field."""
+    return np.array(text.split(), dtype=float)
+
+
+def late_risks(network: str) -> Values:
+    """The risk left by seed and eigenvector, which stand in descending order."""
+    return np.stack(
+        [numbers(r["risk_late"]) for r in isotropic_rows("forecast-validation", network)]
+    )
 
 
 def first_eighth(network: str) -> float:
     """Risk left along the eighth of largest eigenvalues over its mean along the others."""
-    with (RESULTS / "forecast-validation.csv").open(newline="") as file:
-        rows = [
-            r for r in csv.DictReader(file)
-            if (r["data"], r["network"], r["basis"]) == ("isotropic", network, JUDGED)
-        ]  # fmt: skip
-    risk = np.mean([np.array(r["risk_late"].split(), dtype=float) for r in rows], axis=0)
-    cut = len(risk) // EIGHTHS  # eigenvectors stand in descending order
+    risk = late_risks(network).mean(axis=0)
+    cut = len(risk) // EIGHTHS
     return float(risk[:cut].mean() / risk[cut:].mean())
+
+
+def reasons() -> str:
+    """What is left to order beyond the first eighth, where G or noise fails."""
+    told = {name: pairs("late", name) for name in ("G", "noise")}
+    rows = []
+    for name in networks():
+        own = [told[f][name, "isotropic"] for f in told]
+        if not ordered(own[0]) or all((p["ratio"] or 0.0) >= 0.8 for p in own):
+            continue
+        risks = late_risks(name)
+        rest = risks[:, risks.shape[1] // EIGHTHS :]
+        mean = rest.mean(axis=0)
+        known = {
+            r["forecast"]: numbers(r["values"])[-len(mean) :]
+            for r in isotropic_rows("forecast-validation-forecasts", name)
+        }
+        cells = [two(p["ratio"]) for p in own]
+        cells += [f"{100 * mean.std() / mean.mean():.0f} %", two(halves_agreement(rest))]
+        cells += [two(rank_correlation(known[f], mean)) for f in ("G", "noise", "K")]
+        rows.append([short(name), *cells])
+    header = ["network", "G", "noise", "others: spread of the risk", "halves agree"]
+    return table([*header, "G there", "noise there", "K there"], rows)
 
 
 def late() -> str:
@@ -207,10 +281,11 @@ def costs() -> str:
         "seconds_1x8x8": "processor seconds, 32 networks of iddpm-16 at 1x8x8",
         "seconds_1x16x16": "the same at 1x16x16",
         "pair_over_gradient": "a gradient and a product over a plain gradient",
-        "risk_seconds": "processor seconds of a trial's risk at D = 256",
+        "risk_seconds": "processor seconds of a trial's risk at D = 256, after 300 steps",
         "risk_total_error": "relative error of its total",
         "risk_along_error": "of the part along the data",
         "risk_nats_error": "of the nats",
+        "pilot_over_training": "processor time of a ranking's pilot over that of its trainings",
     }
     rows = []
     for name, words in said.items():
@@ -243,9 +318,12 @@ def similarity() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "forecast-bars": bars,
     "forecast-early": early,
+    "forecast-halves": halves,
+    "forecast-cosines": along_cosines,
     "forecast-conjecture": conjecture,
     "forecast-late": late,
     "forecast-failures": failures,
+    "forecast-reasons": reasons,
     "forecast-costs": costs,
     "ranking-pools": ranking,
     "ranking-cost": pilot_cost,

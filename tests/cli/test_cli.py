@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sads.cli import COMMANDS
 from sads.errors import InputError
 
 TINY = ["iddpm-16,channels=8,groups=8,mults=1x1", "--shape", "1x8x8"]
@@ -175,11 +176,26 @@ def test_debug_shows_the_traceback(sads):
         sads("geometry", "iddpm-17", "--debug")
 
 
-@pytest.mark.parametrize("command", [[], ["geometry"], ["directions"]])
-def test_help_has_an_example(sads, command):
-    code, out, _ = sads(*command, "--help")
+@pytest.mark.parametrize("command", ["geometry", "directions"])
+def test_help_of_a_command_has_an_example(sads, command):
+    code, out, _ = sads(command, "--help")
     assert code == 0
-    assert "Example" in out
+    assert f"Example: sads {command} " in out
+
+
+def test_help_says_how_to_begin(sads):
+    code, out, _ = sads("--help")
+    assert code == 0
+    assert "Begin with sads summary" in out
+
+
+def test_help_describes_every_command(sads, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = sads("--help")
+    lines = [line.strip("│ ") for line in out.splitlines()]
+    for name in (name for names in COMMANDS.values() for name in names):
+        (described,) = [line for line in lines if line.startswith(f"{name} ")]
+        assert len(described.split()) > 4
 
 
 def test_the_installed_command_runs():

@@ -42,7 +42,7 @@ def test_a_card_is_markdown_to_print_or_to_write(sads, tmp_path):
     code, said, _ = sads("report", str(tmp_path / "dit"), "--card")
     assert code == 0
     assert said.startswith("## Geometry before training")
-    assert "| anisotropy | scores as if in " in said
+    assert "| anisotropy | as if all scores lay in " in said
     assert f"sads geometry dit-2 --shape 1x8x8 --out {tmp_path / 'dit'}" in said
     path = tmp_path / "card.md"
     assert sads("report", str(tmp_path / "dit"), "--card", "--out", str(path))[0] == 0

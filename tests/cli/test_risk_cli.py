@@ -76,7 +76,7 @@ def test_a_network_trained_on_rotated_data_is_judged_in_the_coordinates_of_the_d
     assert turned["total"] < untrained["total"]
 
 
-@pytest.mark.parametrize("prefix", ["", "module.", "ema_model.module."])
+@pytest.mark.parametrize("prefix", ["", "module.", "ema_model.module.", "net_ema.diffusion."])
 def test_weights_of_a_model_trained_elsewhere(sads, runs, tmp_path, prefix):
     from sads import load_trained
 
@@ -88,12 +88,66 @@ def test_weights_of_a_model_trained_elsewhere(sads, runs, tmp_path, prefix):
     assert own["total"] == _risk(sads, runs["long"], "--data", RANK_ONE)["total"]
 
 
+def _both(folder, runs):
+    """A file with the short training's parameters and, as their average, the long one's."""
+    from sads import load_trained
+
+    plain, average = (load_trained(runs[name]).network.state_dict() for name in ("short", "long"))
+    save_file(
+        {f"model.{name}": value for name, value in plain.items()}
+        | {f"ema.{name}": value for name, value in average.items()},
+        folder / "both.safetensors",
+    )
+    return str(folder / "both.safetensors")
+
+
+def test_the_average_is_chosen_in_a_file_that_holds_both(sads, runs, tmp_path):
+    options = (NETWORK, "--shape", "1x4x4", "--data", RANK_ONE, "--weights")
+    file = _both(tmp_path, runs)
+    for name, prefix in (("short", "model"), ("long", "ema.")):
+        told = _risk(sads, *options, f"{file}:{prefix}")
+        assert told["total"] == _risk(sads, runs[name], "--data", RANK_ONE)["total"]
+    code, out, err = sads("risk", *options, f"{file}:shadow")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "under 'shadow.': they stand under 'ema.', 'model.'" in err
+
+
+def test_two_checkpoints_of_one_network_are_compared(sads, runs, tmp_path):
+    file, picture = _both(tmp_path, runs), tmp_path / "pair.png"
+    options = (NETWORK, "--shape", "1x4x4", "--data", RANK_ONE)
+    two = ("--weights", f"{file}:model", "--weights", f"{file}:ema")
+    told = _risk(sads, *options, *two, "--png", str(picture))
+    assert told["paired"]
+    assert told["total"] == _risk(sads, runs["short"], runs["long"], "--data", RANK_ONE)["total"]
+    code, out, _ = sads("risk", *options, *two, "--tolerance", "0.1")
+    assert code == 0
+    assert "second minus first" in out
+    code, _, err = sads("risk", *options, *two, "--weights", file)
+    assert code == 2
+    assert "got 3 files" in err
+
+
+def test_the_picture_names_both_trainings_and_what_is_drawn(runs):
+    import sads
+    from sads.cli.risk import _named
+    from sads.presentation.plots.risk import draw_risk
+
+    risk = sads.risk(runs["short"], runs["long"], data=RANK_ONE, tolerance=0.2)
+    figure = draw_risk(risk, _named("short", "long", []))
+    texts = {text.get_text() for text in figure.findobj(match=lambda a: hasattr(a, "get_text"))}
+    assert "long minus short" in texts
+    assert "Excess risk over the optimum, second minus first, a direction" in texts
+    figure.canvas.draw()
+    labels = [axes.xaxis.label.get_window_extent() for axes in figure.axes]
+    assert max(box.x1 for box in labels) <= figure.bbox.x1
+
+
 def _weights(folder, kind):
     from sads import network
 
     state = network(NETWORK, shape="1x4x4").member(0).state_dict()
     if kind == "other names":
-        state = {f"a.{name}": value for name, value in state.items()}
+        state = {name.replace(".", "_"): value for name, value in state.items()}
     if kind == "other shapes":
         state = {name: torch.zeros(3) for name in state}
     if kind == "twice":
@@ -110,7 +164,7 @@ def _weights(folder, kind):
     [
         ("other names", "names are missing"),
         ("other shapes", "the network has"),
-        ("twice", "holds the parameters twice"),
+        ("twice", "holds the parameters more than once"),
         ("damaged", "not a safetensors file"),
     ],
 )
@@ -142,6 +196,12 @@ def test_bad_input_is_one_line(sads, runs, tmp_path, monkeypatch, arguments, mes
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_training_has_weights_of_its_own(sads, runs):
+    code, out, err = sads("risk", runs["long"], "--weights", "w.safetensors", "--data", RANK_ONE)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "has weights of its own" in err
 
 
 def test_trainings_of_other_shapes_are_not_compared(sads, runs, tmp_path):
@@ -192,3 +252,15 @@ def test_the_total_weighs_timesteps_as_a_loss_does(sads, runs, tmp_path):
     assert (row["first"], row["last"]) == (500, 549)
     error = np.hypot(part["total_error"], row["error"])
     assert abs(part["total"] - row["risk"]) < 4 * error
+
+
+def test_the_risk_of_a_mixture_is_exact(sads, tmp_path):
+    means = np.stack([np.full((1, 2, 2), -2.0), np.full((1, 2, 2), 1.0)])
+    np.savez(tmp_path / "two.npz", means=means, deviations=[0.5, 0.5])
+    text, run = f"mixture:{tmp_path / 'two.npz'}", str(tmp_path / "run")
+    options = ("--data", text, "--iterations", "3", "--batch-size", "4", "--out", run)
+    assert sads("train", "mlp", "--shape", "1x2x2", *options)[0] == 0
+    assert _risk(sads, run, "--data", text, "--exact")["exact"]
+    code, _, err = sads("risk", run, "--data", f"mixture:{tmp_path / 'none.npz'}")
+    assert code == 2
+    assert err.count("\n") == 1

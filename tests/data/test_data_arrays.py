@@ -8,6 +8,7 @@ import pytest
 
 from sads.data import read_npy, read_npz
 from sads.errors import InputError
+from sads.specs.sources import as_dataset
 
 
 @pytest.fixture
@@ -154,3 +155,41 @@ def test_no_such_file(tmp_path):
     for read in (read_npy, read_npz):
         with pytest.raises(InputError, match="no such file"):
             read(tmp_path / "absent")
+
+
+LATENTS = 3 + np.array([5.0, 0.2])[:, None, None] * np.random.default_rng(3).standard_normal(
+    (40, 2, 4, 4)
+)
+
+
+def test_latents_are_kept_multiplied_or_standardised(tmp_path):
+    np.save(tmp_path / "a.npy", LATENTS)
+    kept = as_dataset(f"npy:{tmp_path}/a.npy").samples
+    assert np.array_equal(kept, LATENTS.astype(np.float32))
+    times = as_dataset(f"npy:{tmp_path}/a.npy,scale=0.18215").samples
+    np.testing.assert_allclose(times, 0.18215 * LATENTS, rtol=1e-6, atol=1e-6)
+    even = as_dataset(f"npy:{tmp_path}/a.npy,scale=channels").samples
+    np.testing.assert_allclose(even.mean((0, 2, 3)), 0, atol=1e-5)
+    np.testing.assert_allclose(even.std((0, 2, 3)), 1, atol=1e-5)
+
+
+def test_every_split_of_latents_is_standardised_alike(tmp_path):
+    """By the whole file: rows of a part are rows of the whole."""
+    np.savez(tmp_path / "a.npz", z=LATENTS)
+    whole = as_dataset(f"npz:{tmp_path}/a.npz:z,scale=channels").samples
+    for told in ("split=train", "split=held-out", "count=7"):
+        part = as_dataset(f"npz:{tmp_path}/a.npz:z,scale=channels,{told}").samples
+        assert {row.tobytes() for row in part} < {row.tobytes() for row in whole}
+
+
+@pytest.mark.parametrize("told", ["0", "nan", "inf", "pixels", ""])
+def test_a_scale_that_is_none_is_refused(tmp_path, told):
+    np.save(tmp_path / "a.npy", LATENTS)
+    with pytest.raises(InputError, match="scale"):
+        as_dataset(f"npy:{tmp_path}/a.npy,scale={told}")
+
+
+def test_a_constant_channel_cannot_be_standardised(tmp_path):
+    np.save(tmp_path / "a.npy", np.stack([LATENTS[:, 0], np.ones((40, 4, 4))], axis=1))
+    with pytest.raises(InputError, match=r"channel 1 of .* is constant"):
+        as_dataset(f"npy:{tmp_path}/a.npy,scale=channels")

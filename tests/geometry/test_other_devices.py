@@ -8,11 +8,11 @@ stand-in. Nothing here has run on hardware.
 import numpy as np
 import pytest
 import torch
-from sads.inspection.readers import Outputs
 from torch import Tensor
 
 from sads.devices import placed
 from sads.geometry.ensemble import BuiltEnsemble, DrawnEnsemble
+from sads.inspection.reader_modules import Outputs
 from sads.inspection.reading import Batch, DeclaredReading, Reading
 from sads.networks import preset_family
 from sads.randomness import fast_stream

@@ -8,7 +8,7 @@ from torch import nn
 
 from sads.geometry import ensemble as module
 from sads.geometry.ensemble import DrawnEnsemble
-from sads.inspection.readers import Features, Outputs
+from sads.inspection.reader_modules import Features, Outputs
 from sads.networks import preset_family
 from sads.networks.base import ScoreNetwork
 from sads.networks.initialisation import default_distributions

@@ -165,7 +165,7 @@ def test_an_order_is_found_and_its_reliability_is_that_of_repetition() -> None:
         )
         for seed in range(24)
     ]
-    assert max(forecast.p_value for forecast in forecasts) < 1e-3
+    assert all(forecast.has_order for forecast in forecasts)
     repeated = spearmanr(np.array([forecast.drift for forecast in forecasts]), axis=1).statistic
     between = repeated[np.triu_indices(24, 1)].mean()
     assert abs(np.mean([forecast.reliability for forecast in forecasts]) - between) < 0.1
@@ -181,6 +181,14 @@ def test_it_stops_at_the_tolerance() -> None:
         ).networks
 
     assert networks(0.9) <= networks(0.2) < 1024
+
+
+def test_the_search_for_an_order_that_is_not_there_is_given_up() -> None:
+    """A perceptron learns all directions of white noise alike."""
+    family, law = network("mlp,width=16", shape="1x4x4"), Normal.white(16)
+    told = forecast_step(family, Optimum(law), law, directions=Cosines((1, 4, 4), 4), points=16)
+    assert not told.has_order
+    assert told.networks < 200
 
 
 def test_data_of_any_kind_can_be_learned_from() -> None:

@@ -190,6 +190,17 @@ def test_what_is_learned_early_and_late_is_named() -> None:
     assert "No direction is noisier" in told[1]
 
 
+def test_a_direction_that_is_hardly_known_is_not_named() -> None:
+    """Its drift is the largest, with an error of several times that."""
+    forecast = _made(np.array([20.0, 9, 2, 8, 5, 7, 3, 4]), 0.1)
+    forecast.rows[:, 0, 0] += 100 * np.random.default_rng(1).standard_normal(16)
+    forecast.rows[:, 0, 0] += 20 - forecast.rows[:, 0, 0].mean()
+    assert int(np.argmax(forecast.drift)) == 0
+    told = forecast_sentences(forecast)[0]
+    assert told.startswith("Learned early: d1 (")
+    assert "d0" not in told
+
+
 def test_the_table_is_cut_in_the_middle() -> None:
     lines = forecast_table(_made(np.arange(100.0), 0.01))
     assert len(lines) == 1 + 24 + 1 + 2
@@ -214,6 +225,9 @@ def measured(monkeypatch):
         row("one step", "all", 0.9),
         row("one step", "Flat", None),
         row("pilot", "all", 0.95),
+        row("one step", "Hard", 0.5),
+        row("tangent flow", "Hard", 0.5),
+        row("pilot", "Hard", 0.5),
     )
     monkeypatch.setattr(validities, "validities", lambda: rows)
 
@@ -227,14 +241,24 @@ def test_the_cheapest_method_that_has_passed_is_taken(measured) -> None:
 def test_how_often_it_was_right_is_told_for_the_kind_of_network(measured) -> None:
     forecast = _made(np.arange(8.0), 0.1)
     told = "\n".join(forecast_sentences(forecast))
-    assert "in 3 of 4 cases of small networks of class Mine, along cosines (median 0.50)" in told
+    assert "in 3 of 4 cases of small networks of class Mine trained by Adam, along cosines" in told
+    assert "another way has passed: method tangent flow" in told
     assert forecast_summary(forecast)["validity"]["early"]["passed"] is False
     forecast.about["kind"] = "Flat"  # without a record of its own
-    assert "of small networks, along cosines (median 0.90)" in "\n".join(
+    assert "of small networks trained by Adam, along cosines (median 0.90)" in "\n".join(
         forecast_sentences(forecast)
     )
     forecast.about["basis"] = "eigenvectors"
     assert "has not been measured" in "\n".join(forecast_sentences(forecast))
+
+
+def test_it_is_said_why_a_dearer_method_is_used_and_that_none_has_passed(measured) -> None:
+    forecast = _made(np.arange(8.0), 0.1)
+    forecast.about["method"] = "tangent flow"
+    told = "\n".join(forecast_sentences(forecast))
+    assert "Cheaper ways were right less often: one step in 3 of 4 cases." in told
+    forecast.about.update(kind="Hard", method="one step")
+    assert "No way has passed for such networks" in "\n".join(forecast_sentences(forecast))
 
 
 def test_the_shipped_record_is_read() -> None:

@@ -142,3 +142,43 @@ def test_what_has_no_derivative_at_all_is_refused() -> None:
     _, _, _, x, t = _setting()
     with pytest.raises(NetworkError, match="cannot be differentiated by its parameters: not today"):
         choose_way(_Broken(), x, t)
+
+
+class _Wrong(_Cube):
+    """Whose backward pass is that of another function."""
+
+    @staticmethod
+    def backward(ctx, pull: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return pull * x
+
+
+class _Rounded(_Cube):
+    """Constant but for jumps, with a gradient that passes straight through."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        return torch.round(3 * x) / 3
+
+    @staticmethod
+    def backward(ctx, pull: Tensor) -> Tensor:
+        return pull
+
+
+def test_a_backward_pass_that_is_wrong_is_not_believed() -> None:
+    network, _, _, x, t = _setting(_Apply(_Wrong))
+    assert choose_way(network, x, t) == "central difference"
+
+
+def test_jumps_are_refused_since_no_two_ways_agree() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = _Jumps()
+        many, when = torch.randn(500, 4), torch.rand(500)
+    with pytest.raises(NetworkError, match="no two ways to do it agree"):
+        choose_way(network, many, when)
+
+
+class _Jumps(_Net):
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        return _Rounded.apply(super().forward(x, t))

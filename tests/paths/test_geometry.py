@@ -45,10 +45,7 @@ def agree(made: ScoreFamily, **options) -> None:
     assert errors[0][-1] < 0.2 * means[0][-1]  # it has the power to see a wrong scale
 
 
-@pytest.mark.parametrize(
-    ("path", "prediction"),
-    [pair for pair in PAIRS if pair[0] not in ("cosine", "shifted") or pair[1] == "flow"],
-)
+@pytest.mark.parametrize(("path", "prediction"), PAIRS)
 def test_integrated_agrees_with_naive(path: str, prediction: str):
     """At Gaussian inputs, and on the forward process, where the constant part differs by level."""
     probe = "gaussian" if prediction in ("eps", "score", "v") else "forward"

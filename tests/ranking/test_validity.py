@@ -62,7 +62,7 @@ def expected(validity: Validity, pool: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values), np.array([float(row["sw2"]) for row in own])
 
 
-@pytest.mark.parametrize("found", POOLED, ids=named)
+@pytest.mark.parametrize("validity", POOLED, ids=named)
 def test_both_pools_together_are_the_weighted_mean_of_the_two(validity):
     both = [expected(validity, pool) for pool in FILES]
     each = [spearmanr(values, sw2).statistic for values, sw2 in both]
@@ -73,7 +73,7 @@ def test_both_pools_together_are_the_weighted_mean_of_the_two(validity):
     assert validity.interval[0] <= validity.spearman <= validity.interval[1]
 
 
-@pytest.mark.parametrize("found", BEFORE_TRAINING, ids=named)
+@pytest.mark.parametrize("validity", BEFORE_TRAINING, ids=named)
 def test_stated_correlations_are_those_of_the_rows(validity):
     scores = [
         r for r in rows(f"{FILES[validity.pool]}-scores.csv") if r["dataset"] == validity.dataset
@@ -97,7 +97,7 @@ def test_permutation_p_values_of_small_sets_are_exact():
     assert p == pytest.approx(np.mean(np.abs(every) >= abs(rho) - 1e-9))
 
 
-@pytest.mark.parametrize("found", PILOTS, ids=named)
+@pytest.mark.parametrize("validity", PILOTS, ids=named)
 def test_stated_correlations_of_pilots_are_those_of_the_rows(validity):
     values, sw2 = expected(validity, validity.pool)
     assert validity.spearman == pytest.approx(spearmanr(values, sw2).statistic, abs=1e-3)

@@ -88,7 +88,7 @@ def test_what_a_sweep_measured_is_shown(sweep, unet):
     by_seed = [np.mean([r["msw2"] for r in rows if r["seed"] == s]) for s in (0, 1)]
     assert measured[0].mean == pytest.approx(np.mean(by_seed))
     assert measured[0].error == pytest.approx(abs(by_seed[0] - by_seed[1]) / 2)
-    assert [sheet.title for sheet in reading.sheets] == ["rotation identity", "rotation min"]
+    assert [sheet.title for sheet in reading.sheets] == ["not rotated", "rotation min"]
     html = build_report([unet], sweep=sweep).html
     assert "Spearman" in html
     assert html.count("data:image/png") == 2

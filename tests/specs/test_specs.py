@@ -31,6 +31,7 @@ FINITE = st.one_of(
 )
 SYNTHETIC = st.one_of(
     st.just("gaussian"),
+    st.builds("mixture:{}".format, WORDS),
     st.builds("rank-one:{}:{}".format, SOURCES, INDEX),
     st.builds("rank-one:geometry={}:band={}".format, WORDS, INDEX),
     st.builds("sphere:{}:{},{},{}".format, SOURCES, INDEX, INDEX, INDEX),
@@ -161,6 +162,7 @@ def test_a_model_reads_and_writes_specifications_as_texts():
         ("sphere:haar:0,1,2", True, False, "held-out"),
         ("gaussian", True, False, "held-out"),
         ("gaussian:moment=digits", True, True, "held-out"),
+        ("mixture:a.npz", True, True, "held-out"),
     ],
 )
 def test_what_data_can_be_asked(text, synthetic, tells_shape, split):

@@ -79,6 +79,42 @@ class Conditioned(Plain):
         return super().forward(gain * (noisy + shift), t)
 
 
+class KeywordsAlone(Plain):
+    """Takes input and time by keyword only, the time first."""
+
+    def forward(self, *, noise_level, x):
+        return super().forward(x, noise_level)
+
+
+class ImageLast(Plain):
+    """Takes the time first, and calls the input an image."""
+
+    def forward(self, time, img):
+        return super().forward(img, time)
+
+
+class OneBatch(Plain):
+    """Takes one dictionary, and returns it with the prediction added."""
+
+    def forward(self, batch):
+        return {"loss": 0.0, "noise": super().forward(batch["x_t"], batch["when"])}
+
+
+def one_batch_inputs(x, t):
+    return {"batch": {"x_t": x, "when": t}}
+
+
+class Columns(Plain):
+    """Takes channels last, and times as a column."""
+
+    def forward(self, x, t):
+        return super().forward(x.permute(0, 3, 1, 2), t[:, 0]).permute(0, 2, 3, 1)
+
+
+def column_inputs(x, t):
+    return {"x": x.movedim(1, -1), "t": t[:, None]}
+
+
 class PerToken(Plain):
     """Takes a time for every position, and a depth that nobody knows."""
 

@@ -22,17 +22,18 @@ from ..specs.coercion import (
     as_family,
     as_predictor,
     as_splits,
+    two_sources,
 )
 from ..specs.timesteps import as_loss_weights, as_timestep_law
 
 
 def risk(
     trained: str | Path | Trained | Network,
-    other: str | Path | Trained | None = None,
+    other: str | Path | Trained | Network | None = None,
     *,
     data: Data,
     directions: str | DirectionSet | None = None,
-    weights: str | Path | None = None,
+    weights: str | Path | Sequence[str | Path] | None = None,
     exact: bool = False,
     timestep_law: str | Float[np.ndarray, " T"] | None = None,
     loss_weights: str | Float[np.ndarray, " T"] | None = None,
@@ -49,11 +50,14 @@ def risk(
     Args:
         trained: what `train` returned, the directory that it wrote, or what `network` takes,
             together with `weights`.
-        other: a second training; the result is then the second minus the first.
+        other: a second training; the result is then the second minus the first. It needs no name
+            where it is the same network with other weights.
         data: in the data grammar (its held-out split unless it names another), a dataset, or
             an array of samples.
         directions: in the grammar of directions, or a set of them; bands of frequency by default.
-        weights: a safetensors file with the parameters of the network, trained elsewhere.
+        weights: a safetensors file with the parameters of the network, trained elsewhere
+            (`FILE.safetensors:PREFIX` where it holds them more than once); two of them compare two
+            checkpoints.
         exact: whether to refuse data whose optimum is not known.
         timestep_law: probability of each timestep in the total, as in `forecast`.
         loss_weights: weight of each timestep in the total, as in `forecast`.
@@ -71,21 +75,24 @@ def risk(
     >>> sads.risk(trained, data="gaussian", tolerance=0.2).exact
     True
     """
-    family, predict = as_predictor(
-        trained, weights=weights, shape=shape, prediction=prediction, schedule=schedule
-    )
+    first, second = two_sources(trained, other, weights)
+    family, predict = as_predictor(*first, shape=shape, prediction=prediction, schedule=schedule)
     recipe = Recipe(
         timestep_law=as_timestep_law(timestep_law, family.schedule),
         loss_weights=as_loss_weights(loss_weights, family.schedule),
     )
     recipe.check_steps(family.schedule)
-    second = None if other is None else as_predictor(other, like=family)[1]
+    beside = None
+    if second is not None:
+        beside = as_predictor(
+            *second, shape=shape, prediction=prediction, schedule=schedule, like=family
+        )[1]
     return measure_risk(
         predict,
         reference_for(as_dataset(data, shape=family.shape, split="held-out"), exact=exact),
         family.schedule,
         family.shape,
-        other=second,
+        other=beside,
         directions=as_directions(directions, shape=family.shape),
         emphasis=recipe.emphasis(family.schedule),
         of=of,

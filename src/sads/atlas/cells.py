@@ -110,7 +110,9 @@ def _numbers(row: AtlasRow) -> dict[str, float]:
 
 
 def _untold(row: AtlasRow, part: str) -> str:
-    return f"{UNKNOWN}: {row.summary['untold'].get(part, f'no {part}')}"
+    """Why something is not known; the row has the network's name already."""
+    why = row.summary["untold"].get(part, f"no {part}")
+    return f"{UNKNOWN}: {why.replace(row.summary['network'], 'it')}"
 
 
 def _behind(row: AtlasRow) -> str:

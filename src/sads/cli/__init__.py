@@ -14,7 +14,7 @@ from ..errors import InputError
 from .failures import explained
 from .terminal import print_anywhere
 
-COMMANDS = {
+COMMANDS: dict[str, tuple[str, ...]] = {
     "Before training": (
         "summary",
         "doctor",
@@ -37,8 +37,8 @@ app: App = App(
     version=lambda: version("sads"),
     help_format="markdown",
     suppress_keyboard_interrupt=False,  # `main` says what an interruption means
-    help_epilogue="Begin with `sads summary iddpm-16`, or with your own network: "
-    "`sads summary FILE.py:FUNCTION --shape 3x32x32`. Each command has examples: "
+    help_epilogue="Example: `sads summary iddpm-16`, or with your own network "
+    "`sads summary FILE.py:FUNCTION --shape 3x32x32`. Each command has an example: "
     "`sads COMMAND --help`. `--debug` shows the traceback of an error.",
 )
 for _place, (_title, _names) in enumerate(COMMANDS.items()):

@@ -19,11 +19,13 @@ def data(
     Example: `sads data digits,size=16,split=held-out --png digits.png`
 
     Args:
-        data: `digits[,size=16]`, `mnist:DIR`, `npy:FILE`, `npz:FILE[:KEY]` (`scale`),
+        data: `digits[,size=16]`, `mnist:DIR`, `npy:FILE`, `npz:FILE[:KEY]`
+            (`scale`, `scale=0.18215`, `scale=channels`),
             `folder:DIR` or `hf:NAME[:SPLIT]` (`size=56`, `grey`, `crop`, `skip-corrupt`),
             `rank-one:BASIS:I` (canonical, dct, dst, hadamard, haar), `rank-one:geometry=DIR:I`,
-            `rank-one:geometry=DIR:band=K`, `sphere:geometry=DIR:I,J,K`, `gaussian` or
-            `gaussian:moment=DATA`; all take `count=`,
+            `rank-one:geometry=DIR:band=K`, `sphere:geometry=DIR:I,J,K`, `gaussian`,
+            `gaussian:moment=DATA` or `mixture:FILE.npz` (arrays means, deviations or covariances,
+            weights); all take `count=`,
             `seed=` and `split=train|held-out`, after commas.
         shape: shape of one sample, CxHxW, where the data does not tell it.
         png: draw the first samples into this file.

@@ -50,7 +50,8 @@ def forecast(
         loss_weights: by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or `npy:FILE`.
         method: `one step`, `tangent flow` and `pilot` cost more in this order; `auto` takes the
             cheapest that has been right about networks of this kind.
-        networks: fresh networks to look at; unless given, until the tolerance is reached.
+        networks: fresh networks to look at; unless given, until the tolerance is reached or it is
+            clear that there is no order to find.
         tolerance: error of the drifts over their spread at which to stop.
         seed: of all random draws.
         out: directory for the result; an interrupted forecast is continued from there.

@@ -1,5 +1,6 @@
 """Progress on standard error: bars on a terminal, elsewhere a plain line now and then."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -81,7 +82,8 @@ def forecast_bar(title: str, networks: int | None) -> Iterator[Callable[[int, fl
     with _bar(title, "networks") as update:
 
         def report(done: int, ratio: float) -> None:
-            update(title, done, networks, f"error over spread {ratio:.2f}")
+            note = "" if math.isinf(ratio) else f"error over spread {ratio:.2f}"
+            update(title, done, networks, note)
 
         yield report
 

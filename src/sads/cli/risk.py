@@ -13,7 +13,7 @@ def risk(
     *,
     data: str,
     directions: str | None = None,
-    weights: Path | None = None,
+    weights: list[Path] | None = None,
     shape: str | None = None,
     exact: Flag = False,
     timestep_law: str = "uniform",
@@ -39,7 +39,9 @@ def risk(
         data: the data, as `sads data --help` describes it; its held-out split by default.
         directions: `geometry=DIR`, `dct`, `dct:bands=K`, `means`, `canonical` or `npy:FILE`; 16
             bands of frequency unless given.
-        weights: a safetensors file with the parameters of the network, trained elsewhere.
+        weights: a safetensors file with the parameters of the network, trained elsewhere
+            (`FILE.safetensors:PREFIX` where it holds them more than once); given twice, two
+            checkpoints are compared.
         shape: shape of one sample, CxHxW, for a network in the grammar.
         exact: stop with an error if the optimum of the data is not known.
         timestep_law: of the total: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
@@ -82,9 +84,18 @@ def risk(
         from ..presentation.plots.directions import save_figure
         from ..presentation.plots.risk import draw_risk
 
-        save_figure(draw_risk(measured, f"{trained} on {data}"), png)
-    paired = other is not None
-    said = risk_sentences(measured, paired=paired)
+        named = _named(trained, other, weights or [])
+        save_figure(draw_risk(measured, f"{named} on {data}"), png)
+    said = risk_sentences(measured)
     if (timestep_law, loss_weights) != ("uniform", "uniform"):
         said.append("All but the nats weigh the timesteps as this loss does.")
     print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(said))
+
+
+def _named(trained: str, other: str | None, weights: list[Path]) -> str:
+    """What the picture is of: a network, or the second minus the first."""
+    names = [trained] if other is None else [trained, other]
+    files = [path.name for path in weights]
+    if len(files) > len(names):
+        names = files
+    return names[0] if len(names) == 1 else f"{names[1]} minus {names[0]}"

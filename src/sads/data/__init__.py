@@ -1,6 +1,6 @@
 """Readers and makers of datasets: arrays of samples, the first axis counting them."""
 
-from .arrays import read_npy, read_npz
+from .arrays import read_arrays, read_npy, read_npz
 from .bases import BASES, basis, centred, element, layout
 from .dataset import Dataset
 from .digits import read_digits
@@ -36,6 +36,7 @@ __all__ = [
     "index_direction",
     "layout",
     "rank_one",
+    "read_arrays",
     "read_digits",
     "read_folder",
     "read_hugging_face",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -11,13 +12,18 @@ from numpy.lib.npyio import NpzFile
 from ..errors import InputError
 from ..storage.files import regular_file
 
+CHANNELS = "channels"
+Scale = bool | float | Literal["channels"]
 
-def read_npy(path: str | Path, *, scale: bool = False) -> Float[np.ndarray, "..."]:
+
+def read_npy(path: str | Path, *, scale: Scale = False) -> Float[np.ndarray, "..."]:
     """The array in a `.npy` file, as float32.
 
     Args:
         path: the file.
-        scale: map the values to [-1, 1], see `scaled`; otherwise they are kept.
+        scale: map the values to [-1, 1], see `scaled`; a number multiplies them; `channels` gives
+            each channel mean 0 and standard deviation 1, see `standardised`. Without it they are
+            kept, whatever their range: latents of an autoencoder need none.
     """
     with _opened(path) as array:
         if not isinstance(array, np.ndarray):
@@ -26,14 +32,14 @@ def read_npy(path: str | Path, *, scale: bool = False) -> Float[np.ndarray, "...
 
 
 def read_npz(
-    path: str | Path, key: str | None = None, *, scale: bool = False
+    path: str | Path, key: str | None = None, *, scale: Scale = False
 ) -> Float[np.ndarray, "..."]:
     """One array of a `.npz` file, as float32.
 
     Args:
         path: the file.
         key: which array; may be left out where there is only one.
-        scale: map the values to [-1, 1], see `scaled`; otherwise they are kept.
+        scale: as for `read_npy`.
     """
     with _opened(path) as archive:
         if isinstance(archive, np.ndarray):
@@ -46,6 +52,15 @@ def read_npz(
             raise InputError(f"{path} has the arrays {listed}: name one as npz:{path}:KEY")
         array = archive[key]
     return _checked(array, f"{path}:{key}", scale)
+
+
+def read_arrays(path: str | Path) -> dict[str, Float[np.ndarray, "..."]]:
+    """All arrays of a `.npz` file by name, as float64."""
+    with _opened(path) as archive:
+        if isinstance(archive, np.ndarray):
+            raise InputError(f"{path} holds a single array, expected several by name (.npz)")
+        stored = {name: archive[name] for name in archive.files}
+    return {n: _checked(a, f"{path}:{n}", False).astype(float) for n, a in stored.items()}
 
 
 def scaled(values: np.ndarray, name: str) -> Float[np.ndarray, "..."]:
@@ -63,6 +78,24 @@ def scaled(values: np.ndarray, name: str) -> Float[np.ndarray, "..."]:
         )
     unit = (values.astype(np.float64) - low) / (high - low)
     return (2 * unit - 1).astype(np.float32)
+
+
+def standardised(values: np.ndarray, name: str) -> Float[np.ndarray, "N ..."]:
+    """Every channel of (N, C, *sides), or every entry of (N, D), with mean 0 and deviation 1.
+
+    >>> standardised(np.array([[[1.0, 3.0], [5.0, 9.0]]]), "two channels").tolist()
+    [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+    result = np.empty(values.shape, np.float32)
+    for c in range(values.shape[1] if values.ndim > 1 else 0):
+        channel = values[:, c].astype(np.float64)  # one at a time, for memory
+        spread = channel.std()
+        if not 0 < spread < float("inf"):
+            raise InputError(f"channel {c} of {name} is constant: it cannot be standardised")
+        result[:, c] = (channel - channel.mean()) / spread
+    if values.ndim < 2:
+        raise InputError(f"{name} has no channels: expected samples along the first axis")
+    return result
 
 
 @contextmanager
@@ -83,17 +116,21 @@ def reason(error: BaseException) -> str:
     return text[0] if text else type(error).__name__
 
 
-def _checked(array: object, name: str, scale: bool) -> Float[np.ndarray, "..."]:
+def _checked(array: object, name: str, scale: Scale) -> Float[np.ndarray, "..."]:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers")
     if array.size == 0:
         raise InputError(f"{name} is empty: expected samples along the first axis")
     if not np.isfinite(array).all():
         raise InputError(f"{name} has NaN or infinite values: clean it first")
-    if scale:
+    if scale is True:
         return scaled(array, name)
+    if scale == CHANNELS:
+        return standardised(array, name)
     with np.errstate(over="ignore"):  # reported below, as an error
         values = array.astype(np.float32)
+        if scale is not False:
+            values *= np.float32(scale)
     if not np.isfinite(values).all():
         raise InputError(f"{name} has values too large for float32: rescale it first")
     return values

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..diffusion.training import explained
 from ..errors import NetworkError
 from ..geometry import Geometry
 from ..inspection.checks import check_family
@@ -119,7 +120,8 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
     start, moved = (one.member(seed).eval() for one in (family, as_made))
     start.requires_grad_(False)
     start, moved, x = _in_double_precision(start, moved, x)
-    steps = take_steps(moved, x[:FEW], family.schedule, seed)
+    with explained(family.name, "a first step of training"):  # those that take one input at a time
+        steps = take_steps(moved, x[:FEW], family.schedule, seed)
     stuck = zero_layers(module_inside(moved))
     move_on(moved, steps.moved or {n for n, _ in moved.named_parameters()}, seed)
     moved.requires_grad_(False)

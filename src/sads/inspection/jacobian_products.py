@@ -90,7 +90,9 @@ def _double_backward(output, parameters: Mapping[str, Tensor], along: Mapping[st
 
 
 @torch.no_grad()
-def _central_difference(output, parameters: Mapping[str, Tensor], along: Mapping[str, Tensor]):
+def _central_difference(
+    output, parameters: Mapping[str, Tensor], along: Mapping[str, Tensor], wider: float = 1.0
+):
     def length(of: Mapping[str, Tensor]) -> float:
         return float(torch.stack([v.double().square().sum() for v in of.values()]).sum().sqrt())
 
@@ -98,7 +100,7 @@ def _central_difference(output, parameters: Mapping[str, Tensor], along: Mapping
     if size == 0:
         return torch.zeros_like(output(parameters))
     dtype = next(iter(parameters.values())).dtype
-    step = STEP.get(dtype, 1e-3) * max(length(parameters), 1e-6) / size
+    step = wider * STEP.get(dtype, 1e-3) * max(length(parameters), 1e-6) / size
     ahead, behind = (
         output({n: p + sign * step * along[n] for n, p in parameters.items()}) for sign in (1, -1)
     )
@@ -128,14 +130,28 @@ def choose_way(network: nn.Module, x: Tensor, t: Tensor) -> Way:
         raise NetworkError(
             f"the network's output cannot be differentiated by its parameters: {said}"
         )
-    return next(way for way in tried if _is_borne_out(way, tried))
+    borne_out: list[Way] = [way for way in tried if _is_borne_out(way, tried)]
+    chosen = borne_out[0] if borne_out else WAYS[-1]
+    if chosen == WAYS[-1]:
+
+        def output(moved: Mapping[str, Tensor]) -> Tensor:
+            return functional_call(network, dict(moved), (x, t))
+
+        wider = _central_difference(output, parameters, along, wider=2.0)
+        if not _agree(tried[chosen], wider, AGREE[chosen]):
+            raise NetworkError(
+                "the network's output cannot be differentiated by its parameters: no two ways to "
+                "do it agree (a rounding in its forward pass?)"
+            )
+    return chosen
 
 
 def _is_borne_out(way: Way, tried: dict[Way, Tensor]) -> bool:
     """Whether another way agrees; somebody's own autograd function can be silently wrong."""
-    own = tried[way]
-    return way == WAYS[-1] or any(
-        float((own - value).norm()) <= AGREE[other] * float(value.norm())
-        for other, value in tried.items()
-        if other != way
+    return any(
+        _agree(tried[way], value, AGREE[other]) for other, value in tried.items() if other != way
     )
+
+
+def _agree(a: Tensor, b: Tensor, tolerance: float) -> bool:
+    return float((a - b).norm()) <= tolerance * float(b.norm())

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ..errors import NetworkError
 from ..networks import ScoreFamily
-from ..networks.adapters.explain import why_not_read
+from ..networks.adapters.explain import which_was_read, why_not_read
 from .overflow import first_overflow
 
 
@@ -82,7 +82,7 @@ def why_silent(
         )
     return (
         f"the output of {name} does not depend on its parameters, so it has no geometry: check "
-        "what its forward returns"
+        f"what its forward returns{which_was_read(network, x, torch.from_numpy(t))}"
     )
 
 

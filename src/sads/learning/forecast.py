@@ -3,7 +3,8 @@
 Every method (`one_step`, `tangent_flow`, `pilot`) gives a row of numbers for each fresh network.
 A forecast is their mean over networks, with standard errors over networks; the share of the target
 that is taken up is a ratio of means, its error that of the delta method. Networks are added until
-the errors of the shares are small against their spread over the directions.
+the errors of the shares are small against their spread over the directions, or until 64 have shown
+no order and even a thousand would not.
 
 The row of a network depends on its number alone, so that a forecast that was interrupted goes on
 where it was stored.
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import chi2
 
 from ..diffusion.training import explained
 from ..directions.sets import DirectionSet, Eigenvectors
@@ -32,6 +32,7 @@ from ..path import Schedule
 from ..randomness import stream
 from ..storage.files import writing
 from .agreement import halves_agreement, stepped_up
+from .equal_directions import equality
 from .forecast_method import Method
 from .forecast_setting import Scene
 from .one_step import OneStep
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     import pandas
 
 FEWEST, MOST = 8, 1_024  # networks
+ENOUGH = 64  # networks after which a search for an order may be given up
 ZERO = 1e-20  # the square of rounding: a target of this size an entry is none
 EQUAL = 0.01  # p-value above which directions are said not to differ
 Report = Callable[[int, float], None]
@@ -120,7 +122,7 @@ class Forecast(Shown):
     @cached_property
     def p_value(self) -> float:
         """The p-value of the hypothesis that all drifts are equal."""
-        return equality(self.drift, self.drift_error, self.networks)
+        return equality(deviations(self.rows))
 
     @property
     def has_order(self) -> bool:
@@ -130,9 +132,7 @@ class Forecast(Shown):
     @cached_property
     def has_noisy_order(self) -> bool:
         """Whether the noises differ beyond their errors."""
-        return (
-            len(self.labels) > 1 and equality(self.noise, self.noise_error, self.networks) < EQUAL
-        )
+        return len(self.labels) > 1 and equality(self.rows[:, 2]) < EQUAL
 
     def by_band(self) -> "Forecast":
         """The same with the directions of each band taken together."""
@@ -220,7 +220,7 @@ def forecast_training(
         tolerance: root mean square error of the drifts over their spread at which to stop.
         out: directory for the result; an interrupted forecast is continued.
         about: what else is to be told of it, the names of network and data for example.
-        on_progress: called with networks so far and that ratio.
+        on_progress: called with networks so far and that ratio, infinite where it is not known.
     """
     from .forecast_artefact import stored_rows, write_forecast
 
@@ -247,11 +247,14 @@ def forecast_training(
                 on_progress(len(rows), ratio)
             if place is not None:
                 write_forecast(place, made())
-            if len(rows) >= wanted or (networks is None and ratio <= tolerance):
+            enough = ratio <= tolerance or hopeless(np.stack(rows), tolerance)
+            if len(rows) >= wanted or (networks is None and enough):
                 return made()
         with explained(scene.family.name, "a forecast"):
             rows.append(method.row(scene, len(rows)))
         _require_target(scene, rows[-1])
+        if on_progress is not None and len(rows) % FEWEST and len(rows) < wanted:
+            on_progress(len(rows), math.inf)
 
 
 def _require_target(scene: Scene, row: Float[np.ndarray, "3 k"]) -> None:
@@ -320,29 +323,36 @@ def _bands(directions: DirectionSet) -> Int[np.ndarray, " k"]:
     return np.repeat(np.arange(len(bands)), [band.width for band in bands])
 
 
-def equality(
-    values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"], networks: int
-) -> float:
-    """The p-value of the hypothesis that all values are equal.
-
-    With M networks an error has M - 1 degrees of freedom, which makes the sum of squared
-    deviations too large by (M - 1) / (M - 3) on average.
-    """
-    weights = (networks - 3) / (networks - 1) / np.maximum(errors, 1e-300) ** 2
-    common = float((weights * values).sum() / weights.sum())
-    statistic = float((weights * (values - common) ** 2).sum())
-    return float(chi2.sf(statistic, max(len(values) - 1, 1)))
-
-
 def drift_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
     """The drift that some of the networks show, a ratio of means."""
     return rows[:, 0].mean(axis=0) / rows[:, 1].mean(axis=0)
+
+
+def deviations(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, "M k"]:
+    """What each network adds to the drifts beside the share of the whole target."""
+    common = rows[:, 0].sum() / rows[:, 1].sum()
+    return (rows[:, 0] - common * rows[:, 1]) / rows[:, 1].mean(axis=0)
 
 
 def drift_error_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
     """Its standard error, by the delta method."""
     rest = (rows[:, 0] - drift_of(rows) * rows[:, 1]) / rows[:, 1].mean(axis=0)
     return rest.std(axis=0, ddof=1) / math.sqrt(len(rows))
+
+
+def hopeless(rows: Float[np.ndarray, "M 3 k"], tolerance: float) -> bool:
+    """Whether nothing tells directions apart and no number of networks would reach the tolerance.
+
+    Errors fall with the root of the number of networks; the spread of the drifts without them does
+    not.
+    """
+    count = len(rows)
+    if count < ENOUGH or equality(deviations(rows)) < EQUAL:
+        return False
+    error = float((drift_error_of(rows) ** 2).mean())
+    spread = max(float(drift_of(rows).var()) - error, 0.0)
+    last = error * count / MOST
+    return last > tolerance**2 * (spread + last)
 
 
 def error_to_spread(rows: Float[np.ndarray, "M 3 k"]) -> float:

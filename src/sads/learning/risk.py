@@ -71,6 +71,7 @@ class Risk:
         evaluations: noisy samples behind it.
         of: what it is the error of, `noise` or the `clean` sample.
         sigmas: ratios of noise to signal that the total is the mean over; None for all timesteps.
+        paired: whether it is the difference of two networks, second minus first.
 
     >>> import sads
     >>> trained = sads.train("mlp", "gaussian", shape="1x4x4", iterations=2, batch_size=10)
@@ -100,6 +101,7 @@ class Risk:
     evaluations: int
     of: str = NOISE
     sigmas: tuple[float, ...] | None = None
+    paired: bool = False
 
     def to_frame(self) -> "pandas.DataFrame":
         """A table with a row for each direction or group of directions; needs pandas."""
@@ -306,4 +308,5 @@ class _Measure:
             table_error=uniform.mean_errors[:, 4:].T,
             evaluations=self.evaluations,
             of=self.of,
+            paired=len(self.predictors) > 1,
         )

@@ -146,9 +146,27 @@ class ScoreFamily:
         known = member.distributions() if isinstance(member, ScoreNetwork) else {}
         rows = [(n, list(p.shape), repr(known.get(n))) for n, p in member.named_parameters()]
         # A network that does not see its time yet may act alike with another one.
-        told = [[self.time, self.reverse]] if self.time or self.reverse else []
+        told: list[Any] = [[self.time, self.reverse]] if self.time or self.reverse else []
+        how = self.calling
+        if how is not None and (how.label, how.guidance) != (None, None):
+            told.append(["class", how.label, "guidance", how.guidance])
         text = json.dumps([type(member).__name__, list(self.shape), rows, behaviour, *told])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @cached_property
+    def guided_at(self) -> str | None:
+        """The layer before which guidance combines features; None without it."""
+        if self.calling is None or self.calling.guidance is None:
+            return None
+        one = seeded_as_before(lambda: _adapted(self)).eval()
+        x = torch.linspace(-1, 1, self.size).view(1, *self.shape)
+        t = torch.tensor([self.schedule.steps // 2])
+        try:
+            return seeded_as_before(lambda: one.layer_of_guidance(x, t))
+        except SadsError:
+            raise
+        except Exception as error:
+            raise NetworkError(why_not_called(one, x, error)) from error
 
     @property
     def size(self) -> int:
@@ -165,6 +183,10 @@ def unseeded_member(family: ScoreFamily) -> nn.Module:
     Raises:
         NetworkError: if the factory fails or exits.
     """
+    return _adapted(family, family.guided_at)
+
+
+def _adapted(family: ScoreFamily, guided_at: str | None = None) -> Any:
     try:
         made = family.factory()
     except SadsError:
@@ -181,4 +203,5 @@ def unseeded_member(family: ScoreFamily) -> nn.Module:
         time=family.time,
         reverse=family.reverse,
         calling=family.calling,
+        guided_at=guided_at,
     )

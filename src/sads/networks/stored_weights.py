@@ -1,7 +1,8 @@
 """Parameters from a safetensors file into a network, for models that were trained elsewhere.
 
-Names may carry what wrappers put before them (`module.`, `_orig_mod.`, `model.`, `ema.`). A file
-that holds both the plain weights and their average is refused: it does not say which is meant.
+Names may carry whatever wrappers put before them (`module.`, `_orig_mod.`, `ema.`, `model.unet.`),
+as long as it is the same for all. A file that holds the parameters more than once, the plain ones
+and their average, is read as `FILE.safetensors:PREFIX`, which names the ones that are meant.
 """
 
 from pathlib import Path
@@ -14,15 +15,20 @@ from ..errors import ArtefactError
 from ..storage.files import reason
 from .adapters import module_inside
 
-WRAPPERS = ("module.", "_orig_mod.", "model.", "network.", "ema.", "ema_model.", "unet.")
+ENDING = ".safetensors:"
 
 
-def load_weights(network: nn.Module, path: Path) -> None:
+def load_weights(network: nn.Module, place: str | Path) -> None:
     """Put the parameters of a file into a network of the same architecture.
+
+    Args:
+        network: whose parameters are replaced.
+        place: the file, or `FILE.safetensors:PREFIX` where it holds them more than once.
 
     Raises:
         ArtefactError: if the file cannot be read, or its names or shapes are another network's.
     """
+    path, prefix = _file_and_prefix(place)
     if not path.is_file():
         raise ArtefactError(f"no such file: {path}")
     try:
@@ -34,7 +40,7 @@ def load_weights(network: nn.Module, path: Path) -> None:
         ) from error
     inner = module_inside(network)
     own = inner.state_dict()
-    named = _named(stored, set(own), path)
+    named = _named(stored, set(own), path, prefix)
     for name, value in named.items():
         if value.shape != own[name].shape:
             raise ArtefactError(
@@ -44,16 +50,35 @@ def load_weights(network: nn.Module, path: Path) -> None:
     inner.load_state_dict(named)
 
 
-def _named(stored: dict[str, Tensor], wanted: set[str], path: Path) -> dict[str, Tensor]:
+def _file_and_prefix(place: str | Path) -> tuple[Path, str | None]:
+    """The file, and what stands before the names that are meant, if it is told."""
+    file, ending, prefix = str(place).partition(ENDING)
+    if not ending or Path(place).is_file():
+        return Path(place), None
+    return Path(file + ENDING[:-1]), prefix if prefix.endswith(".") or not prefix else f"{prefix}."
+
+
+def _named(
+    stored: dict[str, Tensor], wanted: set[str], path: Path, prefix: str | None
+) -> dict[str, Tensor]:
     """The stored tensors by the network's own names."""
-    prefixes = [""]
-    for _ in range(2):  # two wrappers at most
-        prefixes += [wrapper + prefix for prefix in prefixes for wrapper in WRAPPERS]
-    whole = [p for p in dict.fromkeys(prefixes) if all(p + name in stored for name in wanted)]
+    longest = max(wanted, key=len, default="")
+    before = {name.removesuffix(longest) for name in stored if name.endswith(longest)}
+    dotted = sorted(p for p in before if not p or p.endswith("."))
+    whole = [p for p in dotted if all(p + name in stored for name in wanted)]
+    if prefix is not None:
+        if prefix not in whole:
+            known = ", ".join(repr(p) for p in whole) or "nothing that fits"
+            raise ArtefactError(
+                f"{path} does not hold the parameters of this network under {prefix!r}: they stand "
+                f"under {known}"
+            )
+        whole = [prefix]
     if len(whole) > 1:
         listed = " and ".join(repr(p or "plain names") for p in whole[:2])
         raise ArtefactError(
-            f"{path} holds the parameters twice, under {listed}: store the ones to examine alone"
+            f"{path} holds the parameters more than once, under {listed}: say which are meant, as "
+            f"in {path.name}:{whole[-1].removesuffix('.')}"
         )
     if not whole:
         missing = sorted(wanted - set(stored))

@@ -6,11 +6,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..learning import Forecast
-from ..learning.validity import ALL, MINUS_G, Validity, validity_of
+from ..learning.validity import ALL, LADDER, MINUS_G, Validity, validity_of
 from .numbers import counted, with_error
 from .tables import text_table
 
 NAMED = 3  # directions that a sentence names
+BEYOND = 2.0  # standard errors from the median, of what is called early or late
 MOST_ROWS = 24  # of the table
 TARGETS = {
     "linear": "The target is the best linear prediction of the noise, that of Gaussian data of the "
@@ -99,19 +100,34 @@ def _order_sentence(bands: Forecast) -> str:
             "There is no order to forecast: the directions do not differ beyond the errors "
             f"(p = {bands.p_value:.2g})."
         )
-    order = np.argsort(-bands.drift)
-    count = min(NAMED, len(order) // 2)
-    early = _named(bands, order[:count], bands.drift, bands.drift_error)
-    late = _named(bands, order[::-1][:count], bands.drift, bands.drift_error)
-    return f"Learned early: {early}. Learned late: {late}."
+    early = outstanding(bands.drift, bands.drift_error)
+    late = outstanding(-bands.drift, bands.drift_error)
+    if not len(early) and not len(late):
+        return (
+            f"The directions differ (p = {bands.p_value:.2g}), but too few networks were looked at "
+            "to name those that are learned early or late."
+        )
+    return " ".join(
+        f"Learned {when}: {_named(bands, which, bands.drift, bands.drift_error)}."
+        for when, which in (("early", early), ("late", late))
+        if len(which)
+    )
+
+
+def outstanding(
+    values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"]
+) -> Int[np.ndarray, " n"]:
+    """The few that are surely above the middle of all, the one that is most surely so first."""
+    least = values - BEYOND * errors
+    above = np.flatnonzero(least > np.median(values))
+    return above[np.argsort(-least[above])][: min(NAMED, max(1, len(values) // 2))]
 
 
 def _noise_sentence(bands: Forecast) -> str:
-    if not bands.has_noisy_order:
+    noisiest = outstanding(bands.noise, bands.noise_error)
+    if not bands.has_noisy_order or not len(noisiest):
         return "No direction is noisier than the others beyond the errors."
-    order = np.argsort(-bands.noise)
-    count = min(NAMED, max(1, len(order) // 2))
-    named = _named(bands, order[:count], bands.noise, bands.noise_error)
+    named = _named(bands, noisiest, bands.noise, bands.noise_error)
     late = _validity(bands, "late")
     if late is not None and late.passed:
         return f"Stays noisy: {named}."
@@ -141,12 +157,31 @@ def _validity_sentences(forecast: Forecast) -> list[str]:
         pilot = _validity(forecast, "late", "pilot")
         if not late.passed and pilot is not None and pilot.passed:
             lines.append("A pilot has told what stays noisy for such networks: method pilot.")
-    return lines
+    return [*lines, *_ladder_sentences(forecast, early)]
+
+
+def _ladder_sentences(forecast: Forecast, early: Validity) -> list[str]:
+    """Why it is this method, where a cheaper one would not do; and that none has passed."""
+    known = {name: _validity(forecast, "early", name) for name in LADDER}
+    passed = [name for name, v in known.items() if v is not None and v.passed]
+    cheaper = LADDER[: LADDER.index(forecast.method)]
+    below = [v for name in cheaper if (v := known[name]) is not None and not v.passed]
+    if early.passed:
+        return [f"Cheaper ways were right less often: {_counts(below)}."] if below else []
+    if passed:
+        return [f"For such networks another way has passed: method {passed[0]}."]
+    if not early.with_order:
+        return []
+    return ["No way has passed for such networks: take the order as a guess."]
+
+
+def _counts(validities: list[Validity]) -> str:
+    return ", ".join(f"{v.method} in {v.right} of {v.with_order} cases" for v in validities)
 
 
 def _record(validity: Validity, what: str) -> str:
     which = "small networks" if validity.kind == ALL else f"small networks of class {validity.kind}"
-    which += f", along {validity.basis}"
+    which += f" trained by Adam, along {validity.basis}"
     if not validity.with_order:
         return (
             f"Of {what} there was nothing to tell in {counted(validity.looked_at, 'case')} of "

@@ -148,7 +148,8 @@ def _range_of_eigenvalues(geometry: Geometry) -> str:
         return "The networks drawn so far do not tell any direction from the others: draw more."
     largest, smallest = spectrum.eigenvalues[0], spectrum.eigenvalues[size - null - 1]
     ratio = largest / smallest if smallest > 0 else float("inf")
-    missing = "no network has shown yet" if spectrum.unseen else "it cannot produce at all"
+    never = "it cannot produce" if geometry.plan.of == OUTPUTS else "no step moves it along"
+    missing = "no network has shown yet" if spectrum.unseen else f"{never} at all"
     without = f" and {null} directions that {missing}" if null else ""
     within = " in the subspace" if geometry.compressed else ""
     return (

@@ -12,7 +12,7 @@ from ..learning import Forecast
 from ..learning.validity import ALL, validity_of
 from ..overview import Summary
 from .assumptions import PREDICTED
-from .forecast import forecast_summary
+from .forecast import forecast_summary, outstanding
 from .markup import facts
 from .numbers import counted, percentage, sizes, span, with_error
 from .tables import drawn_lines
@@ -124,7 +124,10 @@ def _learned_last(summary: Summary) -> str:
         return _untold(summary, "forecast")
     if not forecast.has_order:
         return f"no order to forecast on {summary.data} (p = {forecast.p_value:.2g})"
-    last = int(np.argmin(forecast.drift))
+    late = outstanding(-forecast.drift, forecast.drift_error)
+    if not len(late):
+        return f"no direction is late beyond its own error, on {summary.data}"
+    last = int(late[0])
     usual = float(np.median(forecast.drift))
     pace = float(forecast.drift[last]) / usual, float(forecast.drift_error[last]) / abs(usual)
     return (
@@ -202,7 +205,8 @@ def summary_values(summary: Summary) -> dict[str, Any]:
 def _last(forecast: Forecast | None) -> str | None:
     if forecast is None or not forecast.has_order:
         return None
-    return forecast.labels[int(np.argmin(forecast.drift))]
+    late = outstanding(-forecast.drift, forecast.drift_error)
+    return forecast.labels[int(late[0])] if len(late) else None
 
 
 def title(summary: Summary) -> str:

@@ -26,8 +26,17 @@ def with_error(value: float, error: float | None, digits: int = 4) -> str:
 
     >>> with_error(12.3456, 0.123), with_error(12.3456, 0.123, 3), with_error(2.0, None)
     ('12.35 ± 0.12', '12.3 ± 0.12', '2')
+    >>> with_error(647.1, 163.0, 3)
+    '647 ± 160'
     """
-    return f"{value:.{digits}g}" if error is None else f"{value:.{digits}g} ± {error:.2g}"
+    known = _digits(value, digits)
+    return known if error is None else f"{known} ± {_digits(error, 2)}"
+
+
+def _digits(value: float, digits: int) -> str:
+    """So many digits; whole numbers of up to six places are written out."""
+    short = f"{value:.{digits}g}"
+    return f"{float(short):.0f}" if "e+0" in short and abs(value) < 1e6 else short
 
 
 def percentage(share: float) -> str:

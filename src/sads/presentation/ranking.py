@@ -62,8 +62,8 @@ def sentences(ranking: Ranking) -> list[str]:
     if ranking.method == "pilot":
         lines.append(
             f"Cost: {ranking.seeds} trainings of each network, {ranking.steps:,} steps in all, "
-            f"{span(ranking.seconds)}; {100 * ranking.share:.2g} % of training all of them as long "
-            "as is usual for them."
+            f"{span(ranking.seconds)}; {100 * ranking.share:.2g} % of the samples of training all "
+            "of them as long as is usual for them."
         )
     name = f"pilot, {ranking.by}" if ranking.method == "pilot" else ranking.method
     return [*lines, *_before(name)]

@@ -16,6 +16,7 @@ def risk_summary(risk: Risk) -> dict[str, Any]:
     timesteps = zip(risk.edges[:-1], ends, risk.by_timestep, risk.by_timestep_error, strict=True)
     return {
         "exact": risk.exact,
+        "paired": risk.paired,
         "of": risk.of,
         "sigmas": None if risk.sigmas is None else list(risk.sigmas),
         "total": risk.total,
@@ -40,17 +41,20 @@ def risk_summary(risk: Risk) -> dict[str, Any]:
     }
 
 
-def risk_sentences(risk: Risk, *, paired: bool) -> list[str]:
-    """What a reader wants to know first."""
+def quantity(risk: Risk) -> str:
+    """What it is: an excess risk or a loss, of one network or the difference of two."""
     what = "Excess risk over the optimum" if risk.exact else "Held-out loss"
-    if paired:
+    if risk.paired:
         what = f"{what}, second minus first"
-    if risk.of != "noise":
-        what = f"{what} of the denoised image"
+    return what if risk.of == "noise" else f"{what} of the denoised image"
+
+
+def risk_sentences(risk: Risk) -> list[str]:
+    """What a reader wants to know first."""
     over = "the timesteps"
     if risk.sigmas is not None:
         over = f"sigma = {', '.join(f'{sigma:g}' for sigma in risk.sigmas)}"
-    said = f"{what}: {_number(risk.total, risk.total_error)} a sample, mean over {over}"
+    said = f"{quantity(risk)}: {_number(risk.total, risk.total_error)} a sample, mean over {over}"
     if risk.nats is not None:
         said += f"; {_number(risk.nats, risk.nats_error)} nats of the variational bound"
     lines = [f"{said}."]
@@ -59,8 +63,8 @@ def risk_sentences(risk: Risk, *, paired: bool) -> list[str]:
             f"Along the data's subspace {_number(risk.along, risk.along_error)}, off it "
             f"{_number(risk.off, risk.off_error)}."
         )
-    lines += [_largest_directions(risk, paired=paired), _largest_level(risk)]
-    if not risk.exact and not paired:
+    lines += [_largest_directions(risk), _largest_level(risk)]
+    if not risk.exact and not risk.paired:
         lines.append(
             "The optimum of these data is not known: the loss contains a part that no network can "
             "avoid. Give a second training to see the difference, in which it cancels."
@@ -68,9 +72,9 @@ def risk_sentences(risk: Risk, *, paired: bool) -> list[str]:
     return lines
 
 
-def _largest_directions(risk: Risk, *, paired: bool) -> str:
+def _largest_directions(risk: Risk) -> str:
     each, errors = risk.by_direction / risk.widths, risk.by_direction_error / risk.widths
-    order = np.argsort(-np.abs(each) if paired else -each)
+    order = np.argsort(-np.abs(each) if risk.paired else -each)
     largest = ", ".join(
         f"{risk.labels[i]} ({_number(float(each[i]), float(errors[i]))})" for i in order[:3]
     )

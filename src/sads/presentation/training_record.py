@@ -143,17 +143,20 @@ def record_rows(record: TrainingRecord) -> list[dict[str, Any]]:
 
 def record_cells(record: TrainingRecord) -> tuple[list[str], list[list[str]]]:
     """Header and cells of the table of directions."""
-    header = ["directions", "width", "learned", "loss", "lags since"]
+    found = record_rows(record)
+    lags = any(row["lags_since"] is not None for row in found)
+    header = ["directions", "width", "learned", "loss", *(["lags since"] if lags else [])]
     if record.forecast is not None:
         header.append("forecast place")
     rows = []
-    for row in record_rows(record):
+    for row in found:
         share = "nothing to learn" if row["learned"] is None else f"{100 * row['learned']:.0f} %"
         if row["error"] is not None:
             share += f" ± {100 * row['error']:.1f}"
         late = row["lags_since"]
         since = "" if late is None else f"update {late:,}" if late else "the start"
-        cells = [row["direction"], f"{row['width']:,}", share, f"{row['loss']:.4g}", since]
+        cells = [row["direction"], f"{row['width']:,}", share, f"{row['loss']:.4g}"]
+        cells += [since] if lags else []
         rows.append(cells + ([] if record.forecast is None else [f"{row['forecast_place']}"]))
     return header, rows
 

@@ -92,12 +92,21 @@ class PilotProtocol:
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of one candidate after a rung, by seed."""
+    """Errors of one candidate after a rung, by seed.
+
+    Attributes:
+        constant: along the constant images.
+        total: in total.
+        steps: of its trainings so far.
+        training: seconds of all its trainings so far.
+        measuring: seconds of measuring these errors.
+    """
 
     constant: Mapping[int, float]
     total: Mapping[int, float]
     steps: int
-    seconds: float
+    training: float
+    measuring: float
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,13 @@ class Piloted:
     def last_common(self, *names: str) -> Mapping[str, Errors]:
         """The last rung in which all of these took part."""
         return next(rung for rung in reversed(self.rungs) if {*names} <= rung.keys())
+
+    @property
+    def seconds(self) -> float:
+        """Spent in training and in measuring all candidates."""
+        trained = [self.last_common(name)[name].training for name in self.order]
+        measured = [errors.measuring for rung in self.rungs for errors in rung.values()]
+        return math.fsum(trained + measured)
 
 
 def run_pilot(
@@ -211,6 +227,8 @@ class _Work:
             {seed: row["total"] for seed, row in rows.items()},
             steps,
             math.fsum(row["seconds"] for row in rows.values()),
+            # Older directories did not keep what measuring took.
+            math.fsum(row.get("measuring", 0.0) for row in rows.values()),
         )
 
     def _measured(self, family: ScoreFamily, steps: int, seed: int) -> dict[str, float]:
@@ -221,8 +239,7 @@ class _Work:
             started = time.perf_counter()
             training = self._advanced(family, steps, seed)
             seconds = time.perf_counter() - started
-            constant, total = common_errors(training, self.reference, self.pilot.points, seed)
-            return {"constant": constant, "total": total, "seconds": seconds}
+            return {"seconds": seconds} | self._looked_at(training, seed)
 
         def compute() -> dict[str, float]:
             settings = settings_for(
@@ -233,11 +250,16 @@ class _Work:
                 seed=seed,
             )
             trained = train(family, self.samples, settings, out=place / "training")
-            constant, total = common_errors(trained, self.reference, self.pilot.points, seed)
-            return {"constant": constant, "total": total, "seconds": trained.seconds}
+            return {"seconds": trained.seconds} | self._looked_at(trained, seed)
 
         chosen = compute if self.recipe is None else by_recipe
         return remembered(place / f"step-{steps}.json", about, chosen)
+
+    def _looked_at(self, trained: Trained | Training, seed: int) -> dict[str, float]:
+        started = time.perf_counter()
+        constant, total = common_errors(trained, self.reference, self.pilot.points, seed)
+        measuring = time.perf_counter() - started
+        return {"constant": constant, "total": total, "measuring": measuring}
 
     def _advanced(self, family: ScoreFamily, steps: int, seed: int) -> Training:
         """A training by the recipe, from where it stands in this process or from its start."""

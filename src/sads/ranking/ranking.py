@@ -76,7 +76,7 @@ class Ranking:
         seeds: trainings of each candidate.
         steps: training steps of all candidates together.
         share: that, as a share of training all of them as often for as long as is usual for them.
-        seconds: spent in training.
+        seconds: spent in training and measuring.
         entries: the architectures.
 
     >>> import sads
@@ -247,7 +247,7 @@ def _by_pilot(
         seeds=pilot.seeds,
         steps=pilot.seeds * steps,
         share=steps * pilot.batch_size / usual,
-        seconds=math.fsum(piloted.last_common(name)[name].seconds for name in piloted.order),
+        seconds=piloted.seconds,
         entries=tuple(entries),
     )
 

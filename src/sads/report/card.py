@@ -29,7 +29,10 @@ def _rows(subject: Subject, answer: Answer) -> list[tuple[str, str]]:
         ("samples", f"{sizes(geometry.shape)}, {size:,} directions"),
         ("untrained networks", networks_behind(geometry)),
         ("whitened error", whitened_error(geometry)),
-        ("anisotropy", f"scores as if in {with_error(value, error, 3)} of {size:,} directions"),
+        (
+            "anisotropy",
+            f"as if all scores lay in {with_error(value, error, 3)} of {size:,} directions",
+        ),
         ("what they prefer", answer.preferred),
         ("how sure", answer.sure),
     ]
@@ -39,7 +42,10 @@ def _rows(subject: Subject, answer: Answer) -> list[tuple[str, str]]:
     if subject.diagnosis is not None:
         findings = [f"{one.severity} {one.code}" for one in subject.diagnosis.findings]
         rows.append(("doctor", ", ".join(findings) or "nothing found"))
-    return [*rows, *(("taken as", line) for line in taken_as(geometry.plan))]
+    return [
+        *rows,
+        *(("taken as", line.removeprefix("Taken as: ")) for line in taken_as(geometry.plan)),
+    ]
 
 
 def _cell(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..geometry import Geometry
-from ..inspection. import Compressed
+from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Adaptive, AnySubspace
 from ..presentation.numbers import sizes
 from ..specs import ProbeSpec

@@ -26,6 +26,10 @@ SAID = {
     "outputs": "puts out, before training,",
     "tangent": "is moved by the first training steps along",
 }
+NOTHING = {
+    "outputs": "it outputs nothing before training",
+    "tangent": "no small step of its parameters moves it",
+}
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def preferred(geometry: Geometry) -> str:
     if null and spectrum.unseen:
         text += f" Too few networks were drawn to see {null:,} of {len(values):,} directions."
     elif null:
-        text += f" Along {null:,} of {len(values):,} directions it outputs nothing before training."
+        text += f" Along {null:,} of {len(values):,} directions {NOTHING[geometry.plan.of]}."
     return text
 
 

@@ -24,6 +24,7 @@ from .subjects import Measured, Named
 METRIC = "msw2"
 SHOWN = 16  # samples of each sheet
 SHEETS = 12
+NOT_ROTATED = "not rotated"
 ROTATIONS = ("identity", "min", "max", "random")
 
 Row = Mapping[str, Any]
@@ -112,7 +113,7 @@ def _sheets(layout: Layout, rows: Sequence[Row]) -> tuple[Sheet, ...]:
         sw2 = with_error(*mean_and_error([row["sw2"] for row in members]), 3)
         turned = rotation if rank is None else f"{rotation} of rank {rank}"
         note = f"{network} on {data}; SW2 {sw2}, {counted(len(members), 'seed')}"
-        sheets.append(Sheet(f"rotation {turned}", note, picture))
+        sheets.append(Sheet(_title(turned), note, picture))
     return tuple(sheets[:SHEETS])
 
 
@@ -154,4 +155,8 @@ def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
     if header.unfinished:
         done = f"unfinished, {header.step:,} of {header.settings.iterations:,} training steps"
     note = f"{header.network}, {done}, {steps} sampling steps ({directory})"
-    return Sheet(f"rotation {kind}", note, samples_picture(samples))
+    return Sheet(_title(kind), note, samples_picture(samples))
+
+
+def _title(turned: str) -> str:
+    return NOT_ROTATED if turned == "identity" else f"rotation {turned}"

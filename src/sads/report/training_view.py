@@ -50,6 +50,7 @@ def _curves(record: TrainingRecord, late: set[str]) -> dict[str, Any] | None:
         "ticks": [
             (TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - t / 100) / (1.0 - low), f"{t} %") for t in TICKS
         ],
+        "late": bool(lags),
         "left": LEFT,
         "right": WIDTH - RIGHT,
         "bottom": HEIGHT - BOTTOM,
@@ -69,7 +70,7 @@ def _levels(record: TrainingRecord) -> dict[str, Any]:
     shares = learned_by_level(record)
     edges = record.edges
     return {
-        "header": [f"{a:.3g}–{b:.3g}" for a, b in pairwise(edges)],
+        "header": [f"{a:.4g}–{b:.4g}" for a, b in pairwise(edges)],
         "rows": [
             (label, [_cell(float(value)) for value in row])
             for label, row in zip(record.labels, shares, strict=True)

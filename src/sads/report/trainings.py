@@ -69,4 +69,4 @@ def risk_shown(directory: str | Path, data: str) -> RiskShown:
             risk.labels, risk.widths, risk.by_direction, risk.by_direction_error, strict=True
         )
     ]
-    return RiskShown(str(directory), risk_sentences(risk, paired=False), rows)
+    return RiskShown(str(directory), risk_sentences(risk), rows)

@@ -16,7 +16,7 @@ from .commands import geometry_command
 from .forecasts import forecast_view
 from .sentences import Answer, differs, held
 from .subjects import Subject
-from .sweep_measurements import Sheet, SweepReading
+from .sweep_measurements import NOT_ROTATED, Sheet, SweepReading
 
 MOST_BANDS = 400  # rows of a table of bands
 MOST_LINES = 20  # of what a sweep says
@@ -61,6 +61,7 @@ def view(
         "sweep_lines": [] if reading is None else reading.lines[:MOST_LINES],
         "unmatched": not any(subject.measured for subject in subjects),
         "sheets": list(sheets),
+        "rotated": any(sheet.title != NOT_ROTATED for sheet in sheets),
         "data": first.alignment.data if first.alignment else None,
     }
 

@@ -1,7 +1,7 @@
 """What callers may give: a string of the grammar, or the value that it stands for."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -220,10 +220,31 @@ def as_trained(source: str | Path | Trained, *, network: Network | None = None) 
     return read_trained(directory, replace(family, schedule=header.path), stored)
 
 
+Checkpoint = tuple[str | Path | Trained | Network, str | Path | None]
+
+
+def two_sources(
+    trained: str | Path | Trained | Network,
+    other: str | Path | Trained | Network | None,
+    weights: str | Path | Sequence[str | Path] | None,
+) -> tuple[Checkpoint, Checkpoint | None]:
+    """What is examined and what it is compared with, each with the file of its weights.
+
+    One file belongs to the first network. With two files and one network, two checkpoints of it are
+    compared.
+    """
+    files = [weights] if isinstance(weights, (str, Path)) else list(weights or [])
+    if len(files) > 2:
+        raise InputError(f"two networks are compared, got {len(files)} files of weights")
+    own, second = [*files, None, None][:2]
+    beside = trained if other is None else other
+    return (trained, own), None if other is None and second is None else (beside, second)
+
+
 def as_predictor(
     source: str | Path | Trained | Network,
-    *,
     weights: str | Path | None = None,
+    *,
     shape: Shape | None = None,
     prediction: str | None = None,
     schedule: str | DiffusionPath | None = None,
@@ -233,28 +254,38 @@ def as_predictor(
 
     Args:
         source: as in `as_trained`, or with weights as in `as_family`.
-        weights: a safetensors file with the parameters of a network that was trained elsewhere.
+        weights: a safetensors file with the parameters of a network that was trained elsewhere,
+            `FILE:PREFIX` where it holds them more than once.
         shape: as in `as_family`, for a network with weights.
         prediction: as in `as_family`, for a network with weights.
         schedule: as in `as_family`, for a network with weights.
         like: refuse another shape or schedule than this family's.
     """
-    if weights is not None:
-        if isinstance(source, (Path, Trained)):
-            raise InputError(
-                f"{source} has weights of its own: leave out weights, or name its network"
-            )
-        family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
-        member = family.member(0).eval().requires_grad_(False)
-        load_weights(member, Path(weights))
-        return family, member
-    if not isinstance(source, (str, Path, Trained)):
-        raise InputError("an untrained network has no risk of its own: pass its weights")
-    trained = as_trained(source)
-    own = trained.family
+    own, predict = _with_weights(source, weights, shape, prediction, schedule)
     if like is not None and (own.shape, own.schedule) != (like.shape, like.schedule):
         raise InputError(
             f"the trainings of {like.name} and {own.name} differ in shape or schedule: their "
             "risks are not comparable"
         )
-    return own, trained.predict
+    return own, predict
+
+
+def _with_weights(
+    source: str | Path | Trained | Network,
+    weights: str | Path | None,
+    shape: Shape | None,
+    prediction: str | None,
+    schedule: str | DiffusionPath | None,
+) -> tuple[ScoreFamily, Predictor]:
+    if weights is None:
+        if not isinstance(source, (str, Path, Trained)):
+            raise InputError("an untrained network has no risk of its own: pass its weights")
+        trained = as_trained(source)
+        return trained.family, trained.predict
+    directory = isinstance(source, (str, Path)) and Path(source).is_dir()
+    if directory or isinstance(source, (Path, Trained)):
+        raise InputError(f"{source} has weights of its own: leave out weights, or name its network")
+    family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
+    member = family.member(0).eval().requires_grad_(False)
+    load_weights(member, weights)
+    return family, member

@@ -4,7 +4,8 @@
 |--------------------------------|----------------------------------------------------------------|
 | `digits[,size=16]`             | 1,797 digits of 1x8x8, or resized                              |
 | `mnist:DIR[,size=16]`          | the IDX files in a directory; averaged over blocks and padded  |
-| `npy:FILE`, `npz:FILE[:KEY]`   | an array; `scale` maps its values to [-1, 1]                   |
+| `npy:FILE`, `npz:FILE[:KEY]`   | an array; `scale` maps its values to [-1, 1], `scale=0.18`     |
+|                                | multiplies them, `scale=channels` standardises each channel    |
 | `folder:DIR`                   | pictures; `size=56`, `grey`, `crop`, `skip-corrupt`            |
 | `hf:NAME[:SPLIT]`              | pictures of a Hugging Face dataset; options of folders         |
 | `rank-one:BASIS:I`             | x = sqrt(D) g v; canonical, dct, dst, hadamard or haar         |
@@ -14,9 +15,10 @@
 | `sphere:geometry=DIR:band=K`   | the three are drawn by the seed from the subspace of band K    |
 | `gaussian`                     | N(0, I)                                                        |
 | `gaussian:moment=DATA`         | N(0, C), C the second moment of that data's training split     |
+| `mixture:FILE.npz`             | a mixture of Gaussians: `means`, `deviations`, see `mixtures`  |
 
 Options of all: `count=`, `seed=`, `split=train|held-out`. Without a split a finite set is whole
-(MNIST: its train files). Synthetic data (the last six) has 10,000 samples unless `count` says
+(MNIST: its train files). Synthetic data (the last seven) has 10,000 samples unless `count` says
 otherwise. Other packages add kinds of data, see `plug_ins`.
 """
 
@@ -33,11 +35,11 @@ from .spec import Rename, Spec
 if TYPE_CHECKING:
     from ..data import Dataset
 
-SYNTHETIC = ("rank-one", "sphere", "gaussian")
+SYNTHETIC = ("rank-one", "sphere", "gaussian", "mixture")
 ARRAYS = ("npy", "npz")
 SELECTION = ("count", "seed", "split")
 _DIRECTIONS = ("rank-one", "sphere")
-_FILES = ("npy", "folder", "mnist")
+_FILES = ("npy", "folder", "mnist", "mixture")
 _GEOMETRY, _BAND, _MOMENT = "geometry=", "band=", "moment="
 
 
@@ -94,7 +96,9 @@ class DataSpec(Spec, frozen=True):
     @property
     def tells_shape(self) -> bool:
         """Whether the data itself tells the shape of a sample."""
-        return not self.synthetic or self.geometry is not None or self.moment is not None
+        if self.geometry is not None or self.moment is not None:
+            return True
+        return not self.synthetic or self.kind == "mixture"
 
     @property
     def evaluation_split(self) -> str | None:

@@ -64,7 +64,16 @@ def make_family(
         family = _plugged_in(spec, fields, make, shape, path)
     if told == Told():
         return family
-    return replace(family, prediction=told.prediction, time=told.time, reverse=told.reverse)
+    calling = family.calling
+    if (told.label, told.guidance) != (None, None):
+        calling = replace(calling or Calling(), label=told.label, guidance=told.guidance)
+    return replace(
+        family,
+        prediction=told.prediction,
+        time=told.time,
+        reverse=told.reverse,
+        calling=calling,
+    )
 
 
 def _converted(fields: Mapping[str, str], make: Callable[..., Any]) -> dict[str, Any]:

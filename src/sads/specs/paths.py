@@ -8,6 +8,8 @@
 | `shift=S`     | the resolution shift of a flow                                                  |
 | `time=`       | `index`, `unit`, `thousand`, `sigma` or `log-sigma`, see `sads.path.times`      |
 | `reverse`     | time runs from noise to data, and a velocity is x_0 - eps                       |
+| `class=K`     | the class that is passed for labels, in the place of the null condition         |
+| `guidance=S`  | null prediction + S (prediction of the condition - null prediction)             |
 """
 
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ from ..errors import InputError, expected_one_of
 from ..path import PREDICTIONS, TIMES, DiffusionPath, path_of
 from .grammar import convert
 
-OPTIONS = ("prediction", "path", "levels", "shift", "time", "reverse")
+OPTIONS = ("prediction", "path", "levels", "shift", "time", "reverse", "class", "guidance")
 #: Names in the grammar, and those in artefacts.
 NAMES: Mapping[str, str] = {
     "vp": "linear",
@@ -57,12 +59,16 @@ class Told:
         path: from data to noise; None likewise.
         time: what it is given; None likewise.
         reverse: whether time runs from noise to data.
+        label: the class that is passed; None likewise.
+        guidance: its scale; None likewise.
     """
 
     prediction: str | None = None
     path: DiffusionPath | None = None
     time: str | None = None
     reverse: bool = False
+    label: int | None = None
+    guidance: float | None = None
 
 
 def told_by(fields: Mapping[str, str]) -> Told:
@@ -87,4 +93,6 @@ def told_by(fields: Mapping[str, str]) -> Told:
         shift = convert("shift", fields["shift"], float) if "shift" in fields else None
         path = path_named(fields.get("path", usual), levels=levels, shift=shift)
     reverse = convert("reverse", fields.get("reverse", "false"), bool)
-    return Told(prediction, path, time, reverse)
+    label = convert("class", fields["class"], int) if "class" in fields else None
+    guidance = convert("guidance", fields["guidance"], float) if "guidance" in fields else None
+    return Told(prediction, path, time, reverse, label, guidance)

@@ -25,6 +25,7 @@ from ..data import (
     read_npy,
     read_npz,
 )
+from ..data.arrays import CHANNELS, Scale
 from ..errors import InputError
 from ..foundation.signatures import same_arguments
 from . import plug_ins
@@ -35,7 +36,7 @@ from .synthetic import MAKERS
 KNOWN = (
     "digits[,size=16], mnist:DIR[,size=16], npy:FILE, npz:FILE[:KEY], folder:DIR[,size=56,grey], "
     "hf:NAME[:SPLIT], rank-one:dct:I, rank-one:geometry=DIR:I, rank-one:geometry=DIR:band=K, "
-    "sphere:geometry=DIR:I,J,K, gaussian or gaussian:moment=DATA"
+    "sphere:geometry=DIR:I,J,K, gaussian, gaussian:moment=DATA or mixture:FILE.npz"
 )
 Shape = tuple[int, ...] | None
 Reader = Callable[..., "np.ndarray | Dataset"]
@@ -87,13 +88,30 @@ def _mnist(
     return read_mnist(where, selection, size)
 
 
-def _npy(where: str, selection: Selection, shape: Shape, *, scale: bool = False) -> np.ndarray:
-    return _rows(read_npy(where, scale=scale), selection, where)
+def _npy(where: str, selection: Selection, shape: Shape, *, scale: str = "false") -> np.ndarray:
+    return _rows(read_npy(where, scale=_scale(scale)), selection, where)
 
 
-def _npz(where: str, selection: Selection, shape: Shape, *, scale: bool = False) -> np.ndarray:
+def _npz(where: str, selection: Selection, shape: Shape, *, scale: str = "false") -> np.ndarray:
     path, key = DataSpec(kind="npz", where=where).file()
-    return _rows(read_npz(path, key.removeprefix(":") or None, scale=scale), selection, where)
+    return _rows(
+        read_npz(path, key.removeprefix(":") or None, scale=_scale(scale)), selection, where
+    )
+
+
+def _scale(text: str) -> Scale:
+    """`scale`, `scale=channels` or `scale=0.18215`."""
+    if text == CHANNELS:
+        return CHANNELS
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 0 < abs(factor) < math.inf:
+        raise InputError(f"scale is channels, a number that is not zero, or alone; got {text!r}")
+    return factor
 
 
 def _rows(array: np.ndarray, selection: Selection, name: str) -> np.ndarray:

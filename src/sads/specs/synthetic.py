@@ -1,4 +1,4 @@
-"""Synthetic data of the grammar: `rank-one:SOURCE:I`, `sphere:SOURCE:I,J,K` and `gaussian`.
+"""Synthetic data of the grammar: rank-one, spheres, Gaussians and mixtures of them.
 
 SOURCE is a basis (`canonical`, `dct`, `dst`, `hadamard`, `haar`) or `geometry=DIR`, whose
 eigenvectors count from 0, the largest eigenvalue; there `band=K` may stand for the indices:
@@ -28,6 +28,7 @@ from ..data import (
 from ..errors import InputError
 from ..geometry import load_geometry
 from .data import DataSpec
+from .mixtures import read_mixture
 
 DEFAULT_COUNT = 10_000
 Shape = tuple[int, ...] | None
@@ -64,10 +65,22 @@ def _gaussian(spec: DataSpec, selection: Selection, shape: Shape) -> Dataset:
     return Dataset(samples.reshape(count, *own), str(spec), law=law)
 
 
+def _mixture(spec: DataSpec, selection: Selection, shape: Shape) -> Dataset:
+    spec.own_fields(())
+    own, law = read_mixture(str(spec.where))
+    if shape is not None and shape != own:
+        expected, got = ("x".join(map(str, s)) for s in (shape, own))
+        raise InputError(f"the means in {spec.where} are of {got}, expected {expected}")
+    count = _count(selection)
+    samples = law.draw(count, _generator(selection)).astype(np.float32)
+    return Dataset(samples.reshape(count, *own), str(spec), law=law)
+
+
 MAKERS: dict[str, Callable[[DataSpec, Selection, Shape], Dataset]] = {
     "rank-one": _rank_one,
     "sphere": _sphere,
     "gaussian": _gaussian,
+    "mixture": _mixture,
 }
 
 

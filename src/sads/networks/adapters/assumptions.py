@@ -101,6 +101,10 @@ def _inputs(member: Adapted, x: Tensor, t: Tensor) -> dict[str, str]:
     how = member.convention
     said = {one.name: one.words for one in how.conditions}
     stated = member.calling.words(*member.seen(x, t))
+    stated |= {one.name: one.words for one in member.condition}
+    if (scale := member.calling.guidance) is not None:
+        against = {n: f" against {w}" for n, w in said.items() if n in stated}
+        stated = {n: f"{w}, guidance {scale:g}{against.get(n, '')}" for n, w in stated.items()}
     arguments = {name.partition(".")[0] for name in stated}
     passed = {n: words for n, words in said.items() if n.partition(".")[0] not in arguments}
     laid = {how.input or "input": how.arrangement.words} if how.arrangement.words else {}

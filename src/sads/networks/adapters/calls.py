@@ -15,14 +15,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...errors import NetworkError
+from ...errors import InputError, NetworkError
 from ...path import PREDICTIONS as KNOWN
 from ...path import DiffusionPath, Prediction, prediction_named, time_values
 from ..base import ScoreNetwork
 from ..casting import cast
 from .arrangements import FramesFirst, Packed
-from .conditions import passed
-from .convention import Convention, convention_of
+from .conditions import Condition, passed
+from .convention import Convention, arguments_of, convention_of
+from .guidance import by_features, by_outputs, last_layer_of
+from .null_conditions import LABELS, class_condition
 from .outputs import Located, prediction_in
 from .stated_calls import Calling
 
@@ -42,6 +44,7 @@ class Adapted(nn.Module):
         time: the time that it is given, one of `sads.path.TIMES`.
         reverse: whether time runs from noise to data.
         converted: whether to return noise; otherwise what the module itself predicts.
+        guided_at: the layer before which guidance combines features; outputs without one.
     """
 
     def __init__(
@@ -55,11 +58,14 @@ class Adapted(nn.Module):
         time: str = "index",
         reverse: bool = False,
         converted: bool = True,
+        guided_at: str | None = None,
     ):
         super().__init__()
+        self.guided_at = guided_at
         self.network = network
         self.convention = convention
         self.calling: Calling = calling or Calling()
+        self.condition = self._class()
         self.prediction = prediction
         self.path = path
         self.time = time
@@ -80,19 +86,73 @@ class Adapted(nn.Module):
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """Predicted noise (N, *shape) for x (N, *shape) at levels t (N,)."""
-        output = self.prediction_of(self.call(x, t), x).value
+        unguided = self.calling.guidance is None
+        output = self.prediction_of(self.call(x, t), x).value if unguided else self.guided(x, t)
         if self.prediction == "eps" or not isinstance(output, Tensor) or output.shape != x.shape:
             return output  # the caller reports an output of another shape
         if not self.converted:
             return output
         return self._at("constant", t, x) * x + self._at("scale", t, x) * output
 
-    def call(self, x: Tensor, t: Tensor) -> Any:
-        """What the module itself returns for x (N, *shape) at levels t (N,)."""
+    def guided(self, x: Tensor, t: Tensor) -> Tensor:
+        """The prediction under guidance for x (N, *shape) at levels t (N,)."""
+        calls, scale = self._calls(x, t), float(self.calling.guidance or 0)
+        if self.guided_at is None:
+            return by_outputs(*calls, scale)
+        return by_features(*calls, scale, self.network.get_submodule(self.guided_at))
+
+    def layer_of_guidance(self, x: Tensor, t: Tensor) -> str | None:
+        """The layer before which guidance can combine features, found by trying at x and t.
+
+        Raises:
+            InputError: if nothing is passed that guidance could compare with the null condition.
+        """
+        given = {*self.calling.given(*self.seen(x, t)), *(one.name for one in self.condition)}
+        known = {one.name.partition(".")[0] for one in self.convention.conditions}
+        if given.isdisjoint(known):
+            raise InputError(
+                f"guidance compares a condition with the null condition, and "
+                f"{type(self.network).__name__} gets none: write class=K as well, or state one "
+                "in `inputs(x, t)`"
+            )
+        return last_layer_of(self.network, *self._calls(x, t), float(self.calling.guidance or 0))
+
+    def _calls(self, x: Tensor, t: Tensor) -> tuple[Any, Any]:
+        """A call with or without the null condition, and how its output is read."""
+        return (
+            lambda null: self.call(x, t, null=null),
+            lambda output: self.prediction_of(output, x).value,
+        )
+
+    def _class(self) -> tuple[Condition, ...]:
+        """The class that is asked for, in the place of the null condition."""
+        label, how = self.calling.label, self.convention
+        if label is None:
+            return ()
+        taking = [p for p in arguments_of(self.network) if p.name in LABELS and p.name != how.time]
+        if not taking:
+            raise InputError(
+                f"class={label}: {type(self.network).__name__} takes no labels of classes "
+                f"({', '.join(LABELS)}); a condition of another name is stated in `inputs(x, t)`"
+            )
+        return (class_condition(self.network, taking[0], label),)
+
+    def call(self, x: Tensor, t: Tensor, *, null: bool = False) -> Any:
+        """What the module itself returns for x (N, *shape) at levels t (N,).
+
+        With `null` the null condition takes the place of the class and of what is stated.
+        """
         how, (x, t) = self.convention, self.seen(x, t)
-        named = passed(how.conditions, x) | self.calling.given(x, t)
+        found, stated = passed(how.conditions, x), self.calling.given(x, t)
+        named = stated | found if null else found | stated | passed(self.condition, x)
+        laid_out = how.input in named
         given = named.pop(how.input, how.arrangement.lay_out(x)) if how.input else x
         time = named.pop(how.time, t) if how.time else t
+        if how.alone and laid_out:  # one dictionary, with everything in it
+            return self.network(given, **named)
+        if how.input_by_keyword:
+            named[str(how.input)] = given
+            return self.network(**{str(how.time): time}, **named)
         if how.by_keyword:
             return self.network(given, **{str(how.time): time}, **named)
         order = (time, given) if how.time_first else (given, time)
@@ -133,6 +193,7 @@ def adapt(
     time: str | None = None,
     reverse: bool = False,
     calling: Calling | None = None,
+    guided_at: str | None = None,
 ) -> nn.Module:
     """A module as a noise predictor; the networks of this package are noise predictors already.
 
@@ -147,6 +208,7 @@ def adapt(
             package the number of the level.
         reverse: whether time runs from noise to data.
         calling: what its user states about the call.
+        guided_at: the layer before which guidance combines features; outputs without one.
 
     Raises:
         NetworkError: for something that is not a module.
@@ -159,6 +221,7 @@ def adapt(
         got = f"the class {network.__name__}" if is_class else f"a {type(network).__name__}"
         raise NetworkError(f"the factory of {name} must return a torch module, got {got}")
     plain = prediction in (None, "eps") and time in (None, "index") and not reverse
+    plain = plain and (calling is None or calling.label is calling.guidance is None)
     if isinstance(network, (ScoreNetwork, Adapted)) and plain:
         return network
     network = in_single_precision(plain_module(network))
@@ -174,6 +237,7 @@ def adapt(
         calling,
         time=time or usual,
         reverse=reverse,
+        guided_at=guided_at,
     )
 
 
@@ -195,7 +259,15 @@ def in_single_precision(network: nn.Module) -> nn.Module:
 
 
 def own_output(network: nn.Module) -> nn.Module:
-    """The same network, sharing all parameters, that returns what it itself predicts."""
+    """The same network, sharing all parameters, that returns what it itself predicts.
+
+    Raises:
+        InputError: under guidance, which is no loss that anybody trains.
+    """
+    if isinstance(network, Adapted) and network.calling.guidance is not None:
+        raise InputError(
+            "guidance is of sampling: networks are trained without it, so leave guidance= out"
+        )
     if not isinstance(network, Adapted) or network.prediction == "eps":
         return network
     return Adapted(

@@ -111,6 +111,32 @@ class Several(Condition):
 
 
 @dataclass(frozen=True)
+class OneHot(Condition):
+    """A vector with a one at the place of a class.
+
+    Attributes:
+        width: entries of the vector.
+        label: the class.
+    """
+
+    width: int = 1
+    label: int = 0
+
+    def value(self, x: Tensor) -> Tensor:
+        row = torch.zeros(self.width, dtype=x.dtype, device=x.device)
+        row[self.label] = 1
+        return row.expand(len(x), -1)
+
+    @property
+    def words(self) -> str:
+        return self.meaning
+
+    @property
+    def code(self) -> str:
+        return f"torch.eye({self.width})[{self.label}].expand(len(x), -1)"
+
+
+@dataclass(frozen=True)
 class Like(Condition):
     """Zeros of the shape of the input: self-conditioning, an image to start from."""
 

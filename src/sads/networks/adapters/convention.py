@@ -1,9 +1,9 @@
 """How a module wants to be called, told by the signature of its `forward`.
 
 The first argument is the input. The time is the argument with a name of `TIMES`; where there is
-none, it is the second positional argument, whatever that is called: `labels`, `cond`, `y`. Only
-`forward(t, x)`, the order of differential equations, is turned round. The other arguments get the
-null condition (`null_conditions`).
+none, it is the second positional argument, whatever that is called: `labels`, `cond`, `y`. Where
+the first argument has such a name and the second has not, they are turned round: `forward(t, x)`.
+The other arguments get the null condition (`null_conditions`).
 """
 
 import inspect
@@ -20,8 +20,12 @@ from .null_conditions import LABELS, null_conditions
 TIMES = (
     *("t", "timestep", "timesteps", "time", "times", "time_step", "time_steps", "time_cond"),
     *("diffusion_step", "diffusion_steps", "noise_labels", "noise_level", "sigma", "timestep_img"),
+    *("c_noise", "log_snr", "logsnr"),
 )
-INPUTS = ("x", "xt", "x_t", "z", "sample", "input", "inputs", "state", "y")
+INPUTS = (
+    *("x", "xt", "x_t", "z", "sample", "input", "inputs", "state", "y", "noisy", "x_noisy"),
+    *("img", "image", "images", "latent", "latents", "z_t", "zt", "hidden_states", "data"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Convention:
         time: name of the argument of the timestep; None where the signature does not tell.
         by_keyword: whether the timestep is passed by that name; otherwise by its place.
         time_first: whether its place is before the input.
+        input_by_keyword: whether the input is passed by its name.
+        alone: whether the input is the only argument there is.
         sigma: whether it takes noise levels of the variance-exploding process.
         input: name of the argument of the input; None where the signature does not tell.
         conditions: what is passed beside input and time.
@@ -47,6 +53,8 @@ class Convention:
     conditions: tuple[Condition, ...] = ()
     arrangement: Arrangement = Arrangement()
     whole: bool = True
+    input_by_keyword: bool = False
+    alone: bool = False
 
     @property
     def passed(self) -> tuple[str, ...]:
@@ -57,11 +65,15 @@ class Convention:
 
 def arguments_of(network: nn.Module) -> list[inspect.Parameter]:
     """The arguments of `forward`, without `*args` and `**kwargs`; none where it does not tell."""
+    return [p for p in all_arguments(network) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def all_arguments(network: nn.Module) -> list[inspect.Parameter]:
+    """The arguments of `forward`; none where it does not tell."""
     try:
-        parameters = inspect.signature(network.forward).parameters.values()
+        return list(inspect.signature(network.forward).parameters.values())
     except (TypeError, ValueError):  # compiled modules may not tell
         return []
-    return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def convention_of(network: nn.Module) -> Convention:
@@ -69,8 +81,8 @@ def convention_of(network: nn.Module) -> Convention:
     arguments = arguments_of(network)
     positional = [p for p in arguments if p.kind is not p.KEYWORD_ONLY]
     time = _time(arguments, positional)
-    time_first = time is not None and time is arguments[0]
-    taken = positional[1] if time_first else arguments[0] if arguments else None
+    time_first = time is not None and len(positional) > 1 and time is positional[0]
+    taken = positional[1] if time_first else _input(arguments, positional, time)
     rest = [p for p in arguments if p is not time and p is not taken]
     names = {p.name for p in rest}
     usual = null_conditions(network, rest)
@@ -85,19 +97,33 @@ def convention_of(network: nn.Module) -> Convention:
         (*(one for one in usual if one.name not in own), *particular),
         arrangement_of(network, names),
         not needs_float_time(network),
+        taken is not None and taken not in positional,
+        len(arguments) == 1 and arguments == all_arguments(network),
     )
+
+
+def _input(
+    arguments: Sequence[inspect.Parameter],
+    positional: Sequence[inspect.Parameter],
+    time: inspect.Parameter | None,
+) -> inspect.Parameter | None:
+    """The argument that takes the input: the first one; of keywords the one with a usual name."""
+    if positional or not arguments:
+        return positional[0] if positional else None
+    others = [p for p in arguments if p is not time]
+    return next((p for p in others if p.name in INPUTS), others[0] if others else None)
 
 
 def _time(
     arguments: Sequence[inspect.Parameter], positional: Sequence[inspect.Parameter]
 ) -> inspect.Parameter | None:
     """The argument that takes the time."""
-    named = [p for p in arguments[1:] if p.name in TIMES]
-    if named:
-        return named[0]
+    named = [p for p in arguments if p.name in TIMES]
+    if named and (len(arguments) > 1 or not positional):
+        first, *others = named
+        return others[0] if others and first is arguments[0] and positional else first
     if len(positional) > 1:
-        turned = arguments[0].name in TIMES and positional[1].name in INPUTS
-        return positional[0] if turned else positional[1]
+        return positional[1]
     needed = [p for p in arguments[1:] if p.default is p.empty and p.name not in LABELS]
     return needed[0] if needed else None
 

@@ -3,17 +3,20 @@
 import inspect
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ...errors import brief
 from .calls import Adapted, module_inside
 from .conditions import code_of
-from .convention import Convention, arguments_of
+from .convention import Convention, all_arguments, arguments_of
 from .null_conditions import POOLED, TEXTS
+from .outputs import places_that_fit
+from .proposals import Proposal, dictionary_for, other_layouts, patches_together, values_for
 
 SHOWN = 12  # arguments of a signature
 CONDITIONS = (*TEXTS, *POOLED, "added_cond_kwargs", "cond", "y")
-PLACE = "write in the factory's file (TOML beside it does as well)"
+PLACE = "write in the factory's file"
 
 
 def why_not_called(member: nn.Module, x: Tensor, error: Exception) -> str:
@@ -33,10 +36,38 @@ def why_not_called(member: nn.Module, x: Tensor, error: Exception) -> str:
     )
     if not isinstance(member, Adapted):
         return said
-    if _timeless(network):
-        return f"{said}; {_wrapper()}"
+    advice = _advice(member, x, error)
+    return f"{said}; {advice}" if advice else said
+
+
+def _advice(member: Adapted, x: Tensor, error: Exception) -> str:
+    """The lines to write, tried out where that is possible; empty where nothing is known."""
+    x = x[:1].repeat(2, *(1,) * (x.ndim - 1))  # what works for one input alone is no help
+    t = torch.arange(2) + member.path.steps // 2
+    if member.convention.alone and _timeless(member.network):
+        found = dictionary_for(member, x, t)
+        return _wrapper() if found is None else f"it takes one dictionary: {_written(found)}"
     missing = _missing(member, error)
-    return f"{said}; {_lines(member, missing)}" if missing else said
+    found = values_for(member, missing, x, t) if missing else None
+    if missing and found is None:
+        tried = "tried zeros like the input, vectors and tokens of its layers' widths, labels"
+        return f"{tried}, and nothing fits; {_lines(member, missing)}"
+    found = found or (None if member.calling.inputs else other_layouts(member, x, t))
+    if found is None:
+        return ""
+    if member.calling.inputs is not None:
+        entries = ", ".join(f'"{name}": {code}' for name, code in found.given.items())
+        return f"let your `inputs(x, t)` also return {{{entries}}}"
+    return f"the call works with these lines, if they are what you mean: {_written(found)}"
+
+
+def _written(found: Proposal) -> str:
+    """Lines to write, and where."""
+    return f"{PLACE}: {_joined(found.lines)}"
+
+
+def _joined(lines: list[str]) -> str:
+    return " | ".join(f"`{line}`" for line in lines)
 
 
 def why_not_read(member: nn.Module, output: Any, x: Tensor) -> str:
@@ -50,10 +81,27 @@ def why_not_read(member: nn.Module, output: Any, x: Tensor) -> str:
     if not isinstance(member, Adapted) or member.calling.unpatchify is not None:
         return ""
     shape = f"{tuple(output.shape)} " if isinstance(output, Tensor) else ""
+    put = patches_together(output, x)
+    line = f"return {put}" if put else "return ..."
+    meant = "for patches with their channels last" if put else f"what the network returned, {shape}"
     return (
         "; tried: the tensor itself, the parts of objects, dictionaries, lists and tuples, half of "
-        f"the channels, channels last. {PLACE}: `def unpatchify(output, x):` | "
-        f"`    return ...  # what the network returned, {shape}here, as {tuple(x.shape)}`"
+        f"the channels, channels last; {PLACE}: `def unpatchify(output, x):` | "
+        f"`    {line}  # {meant}{'' if put else f'here, as {tuple(x.shape)}'}`"
+    )
+
+
+def which_was_read(member: nn.Module, x: Tensor, t: Tensor) -> str:
+    """Where an output that tells nothing was read from, if other parts of it fit as well."""
+    if not isinstance(member, Adapted) or member.calling.unpatchify is not None:
+        return ""
+    with torch.no_grad():
+        read, *others = places_that_fit(member.call(x, t), x) or [""]
+    if not others:
+        return ""
+    return (
+        f"; it was read from {read}, and {', '.join(others)} would fit as well: {PLACE} "
+        "`def unpatchify(output, x):` | `    return output[...]  # the part that is predicted`"
     )
 
 
@@ -68,6 +116,8 @@ def _call(member: nn.Module) -> str:
     if not isinstance(member, Adapted):
         return "forward(x, t)"
     how = member.convention
+    if how.input_by_keyword:
+        return f"forward({', '.join([f'{how.input}=x', _time(how), *_conditions(member)])})"
     given = [_time(how), "x"] if how.time_first else ["x", _time(how)]
     return f"forward({', '.join([*given, *_conditions(member)])})"
 
@@ -86,9 +136,10 @@ def _conditions(member: Adapted) -> list[str]:
 
 def _signature(network: nn.Module) -> str:
     """The arguments without their annotations."""
-    arguments = arguments_of(network)
+    arguments = all_arguments(network)
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     shown = [
-        p.name if p.default is p.empty else f"{p.name}={_default(p.default)}"
+        stars.get(p.kind, "") + p.name + ("" if p.default is p.empty else f"={_default(p.default)}")
         for p in arguments[:SHOWN]
     ]
     more = [f"and {len(arguments) - SHOWN} more"] if len(arguments) > SHOWN else []
@@ -108,6 +159,9 @@ def _missing(member: Adapted, error: Exception) -> list[str]:
         taken.add(arguments[1].name)
     left_out = [p for p in arguments if p.name not in taken]
     needed = [p.name for p in left_out if p.default is inspect.Parameter.empty]
+    kinds = {p.kind for p in all_arguments(member.network)}
+    if isinstance(error, KeyError) and inspect.Parameter.VAR_KEYWORD in kinds and error.args:
+        needed.append(str(error.args[0]))
     if "None" in str(error):
         empty = [p.name for p in left_out if p.default is None]
         needed += [name for name in empty if name in CONDITIONS] or empty[:3]

@@ -22,7 +22,9 @@ STATED = {
     **dict.fromkeys(("score", "pred_score"), "score"),
 }
 STATED_BY = ("prediction_type", "objective", "parameterization")
-LEVELS = ("noise_labels", "noise_level", "noise_levels", "sigmas", "log_snr", "logsnr")
+LEVELS = (
+    *("noise_labels", "noise_level", "noise_levels", "sigmas", "log_snr", "logsnr", "c_noise"),
+)
 UNIT = re.compile(r"(?:\[0(?:\.0*)?,\s*1(?:\.0*)?\]|between 0 and 1|from 0 to 1)")
 
 

@@ -10,27 +10,38 @@ module needs it all the same, which its configuration or its layers tell.
 """
 
 import inspect
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from torch import nn
 
-from .conditions import Condition, Filled, Like, Several
+from ...errors import InputError
+from .conditions import Condition, Filled, Like, OneHot, Several
 
 LABELS = ("y", "class_labels", "class_label", "labels", "label", "classes")
 TEXT = "encoder_hidden_states"
-TEXTS = (TEXT, "context", "text_embeds", "text_embed", "text_emb", "text", "caption", "cond_emb")
+TEXTS = (
+    *(TEXT, "context", "text_embeds", "text_embed", "text_emb", "text", "caption", "cond_emb"),
+    *("txt", "prompt_embeds"),
+)
 POOLED = ("pooled_projections", "pooled_text_emb", "pooled_text_embeds")
 MASKS = ("encoder_attention_mask", "encoder_mask", "attention_mask", "text_mask", "context_mask")
-SELF = ("x_self_cond", "self_cond", "x_sc", "prev_x0", "x_cond", "cond_image", "low_res", "image")
+SELF = (
+    *("x_self_cond", "self_cond", "x_sc", "prev_x0", "x_cond", "cond_image", "low_res", "image"),
+    *("low_res_image", "masked_image", "cond_img", "image_cond", "x_lr"),
+)
 GUIDANCE = ("guidance", "guidance_scale", "cfg_scale")
 #: Keys of a configuration, or attributes, that tell a width, the most particular first.
 TEXT_WIDTHS = (
     *("encoder_hid_dim", "joint_attention_dim", "caption_channels", "text_embed_dim", "text_dim"),
     *("cap_feat_dim", "cross_attention_input_dim", "cross_attention_dim", "context_dim"),
+    "context_in_dim",
 )
-POOLED_WIDTHS = ("pooled_projection_dim", "cond_embed_dim")
+POOLED_WIDTHS = ("pooled_projection_dim", "cond_embed_dim", "vec_in_dim")
+CONFIGURATIONS = ("config", "params", "hparams", "cfg")  # names under which modules keep them
 TOKENS = ("text_len", "max_text_seq_length")  # where the number of tokens is fixed
 TIME_IDS = 6  # of SDXL: two sizes and one crop, two numbers each
 
@@ -71,9 +82,14 @@ class Asked:
 
 
 def configuration(network: nn.Module) -> Mapping[str, Any]:
-    """What a module keeps as its configuration; empty without one."""
-    config = getattr(network, "config", None)
-    return config if isinstance(config, Mapping) else {}
+    """What a module keeps as its configuration, a mapping or a plain object; else empty."""
+    for name in CONFIGURATIONS:
+        kept = getattr(network, name, None)
+        if isinstance(kept, Mapping):
+            return kept
+        if is_dataclass(kept) or isinstance(kept, (SimpleNamespace, Namespace)):
+            return vars(kept)
+    return {}
 
 
 def told_of(network: nn.Module, key: str) -> Any:
@@ -105,15 +121,7 @@ def _label(asked: Asked) -> Iterator[Condition]:
     """
     if asked.name not in LABELS:
         return
-    rows = [
-        module.num_embeddings
-        for path, module in asked.network.named_modules()
-        if isinstance(module, nn.Embedding)
-        and any(word in path.lower() for word in ("label", "class", "y_emb"))
-    ]
-    classes = asked.said("num_classes")
-    classes = classes if isinstance(classes, int) else 0
-    vector = _label_width(asked)
+    rows, classes, vector = _rows(asked), _classes(asked), _label_width(asked)
     if rows:
         null = "null" if max(rows) == classes + 1 else ""
         yield Filled(asked.name, null, (), max(rows) - 1, "int")
@@ -123,6 +131,40 @@ def _label(asked: Asked) -> Iterator[Condition]:
         yield Filled(asked.name, "", (), classes, "int")
 
 
+def _rows(asked: Asked) -> list[int]:
+    """Rows of the tables of labels."""
+    return [
+        module.num_embeddings
+        for path, module in asked.network.named_modules()
+        if isinstance(module, nn.Embedding)
+        and any(word in path.lower() for word in ("label", "class", "y_emb"))
+    ]
+
+
+def _classes(asked: Asked) -> int:
+    """How many classes a module says it has; zero where it does not."""
+    classes = asked.said("num_classes")
+    return classes if isinstance(classes, int) else 0
+
+
+def class_condition(network: nn.Module, parameter: inspect.Parameter, label: int) -> Condition:
+    """A class in the place of the null condition.
+
+    Raises:
+        InputError: if the module has fewer classes.
+    """
+    asked = Asked(network, parameter)
+    rows, classes, vector = _rows(asked), _classes(asked), _label_width(asked)
+    known = classes or max(rows, default=0) or vector or 0
+    if known and label >= known:
+        raise InputError(
+            f"class={label}: {type(network).__name__} has {known} classes, 0 to {known - 1}"
+        )
+    if vector and not rows:
+        return OneHot(asked.name, f"class {label} of {vector}", vector, label)
+    return Filled(asked.name, "class", (), label, "int")
+
+
 def _label_width(asked: Asked) -> int | None:
     """Width of labels that are vectors: what diffusers projects, or one-hot ones as in EDM."""
     kind = configuration(asked.network).get("class_embed_type")
@@ -130,7 +172,7 @@ def _label_width(asked: Asked) -> int | None:
         return asked.width("projection_class_embeddings_input_dim")
     if kind is not None:
         return None
-    return asked.width("label_dim") if asked.required else None
+    return asked.width("label_dim", "vec_in_dim") if asked.required else None
 
 
 def _text(asked: Asked) -> Iterator[Condition]:

@@ -50,6 +50,12 @@ def prediction_in(output: Any, x: Tensor) -> Located:
     return Located(value, how if chosen.where == "tensor" else f"{how} of {chosen.where}")
 
 
+def places_that_fit(output: Any, x: Tensor) -> list[str]:
+    """All places of an output that have the layout of x, in words, the one that is read first."""
+    parts = [part for part in _parts(output, "tensor", 0) if isinstance(part.value, Tensor)]
+    return [part.where for part in parts if _laid_out(part.value, x) is not None]
+
+
 def _laid_out(value: Tensor, x: Tensor) -> tuple[Tensor, str] | None:
     """A tensor in the layout of x, and what was done to it; None if it has another one."""
     if value.is_complex() and value.shape == x.shape:

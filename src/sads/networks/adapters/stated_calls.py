@@ -12,13 +12,14 @@ not name is found as always; it may also name the input or the time, to pass oth
 of the shape of x of it. Both run under `torch.vmap`, so they must not look at values.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
-from ...errors import NetworkError
+from ...errors import InputError, NetworkError
 from .conditions import Condition, passed
 
 
@@ -31,6 +32,9 @@ class Calling:
         unpatchify: from what the module returns and x to the prediction, of the shape of x.
         conditions: further arguments as values.
         source: where this is stated, for the record.
+        label: the class that is passed for its labels; the null condition without one.
+        guidance: the scale s of classifier-free guidance: the prediction is that of the null
+            condition, and s times what the condition adds to it; one is no guidance.
 
     >>> import sads
     >>> import torch
@@ -52,6 +56,14 @@ class Calling:
     unpatchify: Callable[[Any, Tensor], Tensor] | None = None
     conditions: tuple[Condition, ...] = ()
     source: str = ""
+    label: int | None = None
+    guidance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.label is not None and self.label < 0:
+            raise InputError(f"classes are counted from 0, got class={self.label}")
+        if self.guidance is not None and not math.isfinite(self.guidance):
+            raise InputError(f"guidance is a number, got {self.guidance}")
 
     def given(self, x: Tensor, t: Tensor) -> dict[str, Any]:
         """What is stated to be passed with inputs x (N, *shape) at the times t (N,).

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...learning import Forecast
+from ...learning.pilot import Pilot
 from ..palette import BLUE, ORANGE
 
 MOST_NAMED = 40
@@ -17,10 +18,13 @@ def draw_forecast(forecast: Forecast, title: str) -> Figure:
     figure = Figure(figsize=(8.5, height), layout="constrained")
     left, right = np.asarray(figure.subplots(1, 2, sharey=True))
     _bars(left, bands.drift, bands.drift_error, BLUE, "taken up (drift)")
-    _bars(right, bands.noise, bands.noise_error, ORANGE, "stirred up (noise)")
+    what = "left after it (noise)" if forecast.method == Pilot.name else "stirred up (noise)"
+    _bars(right, bands.noise, bands.noise_error, ORANGE, what)
     if len(bands.labels) <= MOST_NAMED:
         left.set_yticks(np.arange(len(bands.labels)), bands.labels, fontsize=7)
-    else:
+    if forecast.eigenvalues is not None:
+        left.set_ylabel("eigenvectors, largest eigenvalue first")
+    elif len(bands.labels) > MOST_NAMED:
         left.set_ylabel("direction")
     left.invert_yaxis()
     verdict = "" if forecast.has_order else ": no order beyond the errors"

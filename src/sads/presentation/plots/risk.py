@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from ...learning import Risk
 from ..palette import BLUE, MAGNITUDE, SIGNED
+from ..risk import quantity
 
 MOST_NAMED = 40
 
@@ -28,15 +29,15 @@ def draw_risk(risk: Risk, title: str) -> Figure:
     edges = np.asarray(risk.edges)
     rows = np.arange(len(shown) + 1) - 0.5
     mesh = image_axes.pcolormesh(edges, rows, shown, norm=norm, cmap=colours)
-    figure.colorbar(mesh, ax=image_axes, location="left", label="per direction")
+    figure.colorbar(mesh, ax=image_axes, location="left", label=f"{quantity(risk)}, a direction")
     image_axes.invert_yaxis()
     image_axes.set_xlabel("timestep, least noisy first")
     if len(shown) <= MOST_NAMED:
         image_axes.set_yticks(np.arange(len(shown)), risk.labels, fontsize=6)
     else:
         image_axes.set_ylabel("direction")
-    image_axes.set_title(title, fontsize=9)
+    figure.suptitle(title, fontsize=9)
     mean, error = risk.by_direction / risk.widths, risk.by_direction_error / risk.widths
     bars.barh(np.arange(len(mean)), mean, xerr=error, color=BLUE, height=0.9, error_kw={"lw": 0.6})
-    bars.set_xlabel("mean over timesteps")
+    bars.set_xlabel("mean")
     return figure
