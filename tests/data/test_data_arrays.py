@@ -8,7 +8,7 @@ import pytest
 
 from sads.data import read_npy, read_npz
 from sads.errors import InputError
-from sads.specs.sources import as_dataset
+from sads.specs.coercion import as_dataset
 
 
 @pytest.fixture
