@@ -2,6 +2,7 @@
 
     python benchmarks/training.py [--batch 128] [--steps 30]
     python benchmarks/training.py --metrics    what compile and bfloat16 do to the distances
+    python benchmarks/training.py --threads    chunks at once against threads inside operations
 
 Both run in float32 in this process, alternating in rounds so that a noisy machine disturbs both
 alike. The first steps of the compiled side are its warm-up, reported apart.
@@ -83,6 +84,30 @@ def sampling(batch: int, steps: int, fast: bool) -> tuple[float, float]:
     return steps * batch / (times[-1] - times[2]), times[2]
 
 
+def chunks_at_once(batch: int, steps: int) -> dict[str, float]:
+    """Images times steps a second with a thread for each chunk, and with all inside operations."""
+    family = preset_family(NAME)
+    networks = [family.member(0).eval().requires_grad_(False) for _ in range(2)]
+    rates: dict[str, list[float]] = {"chunks at once": [], "one after the other": []}
+    for _ in range(ROUNDS):
+        for kind, others in zip(rates, (networks[1:], []), strict=True):
+            started = time.perf_counter()
+            for _ in sample_chunks(
+                networks[0],
+                family.shape,
+                2 * batch,
+                family.schedule,
+                steps=steps,
+                chunk=batch,
+                others=others,
+            ):
+                pass
+            rates[kind].append(2 * batch * steps / (time.perf_counter() - started))
+    found = {kind: statistics.median(own) for kind, own in rates.items()}
+    ratio = found["chunks at once"] / found["one after the other"]
+    return found | {"ratio": ratio, "threads": torch.get_num_threads()}
+
+
 def metrics() -> list[dict]:
     """SW2 and MSW2 of small trainings on rank-one data, the same but for compile or bfloat16."""
     family = preset_family(NAME)
@@ -123,6 +148,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--metrics", action="store_true")
+    parser.add_argument("--threads", action="store_true")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.metrics:
@@ -131,6 +157,13 @@ def main() -> None:
             arguments.json.write_text(json.dumps(measured, indent=1) + "\n")
         return
     batch, steps = arguments.batch, arguments.steps
+    if arguments.threads:
+        torch.set_num_threads(2)
+        pace = chunks_at_once(64, steps)
+        print(json.dumps(pace))
+        if arguments.json:
+            arguments.json.write_text(json.dumps(pace, indent=1) + "\n")
+        return
     rows: dict[str, list[float]] = {
         "train": [],
         "train plain": [],

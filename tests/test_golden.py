@@ -69,7 +69,9 @@ def test_training(version):
     assert header.settings.batch_size == 5
     expected = torch.tensor([1.1394661664962769, 1.096577763557434, 0.8041979074478149])
     torch.testing.assert_close(tensors["losses"].float(), expected)
-    rotation = stored_rotation(GOLDEN / f"training-{version}")
+    rotation = stored_rotation(
+        GOLDEN / f"training-{version}", read_training(GOLDEN / f"training-{version}")[0]
+    )
     assert rotation is not None
     assert np.array_equal(rotation.matrix, load_rotation(GOLDEN / f"rotation-{version}").matrix)
 

@@ -1,5 +1,6 @@
 """Long commands without a terminal write a line now and then, short ones none."""
 
+import json
 import re
 import time
 from collections import Counter
@@ -102,3 +103,48 @@ def test_an_error_ends_the_lines(impatient, capsys):
     capsys.readouterr()
     time.sleep(0.15)
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_prepared_and_the_subspace_are_shown(impatient, capsys):
+    with networks_bar("mine") as report:
+        report(Progress(0, None, None, "looking at a few networks"))
+        time.sleep(0.2)
+        report(Progress(3, 40, None, "sketch of the subspace", "adaptive:512"))
+        time.sleep(0.2)
+        report(Progress(48, 480, 0.1, "", "adaptive:512"))
+        time.sleep(0.2)
+    said = capsys.readouterr().err
+    assert "sads: mine, looking at a few networks: 0 networks" in said
+    assert "mine in the subspace adaptive:512, sketch of the subspace: 3 of 40 networks" in said
+    assert "mine in the subspace adaptive:512: 48 of 480 networks, error 0.1000" in said
+
+
+@pytest.mark.parametrize(("chosen", "pause", "warned"), [(True, 0.01, 1), (False, 0.01, 0)])
+def test_a_subspace_that_was_not_asked_for_is_announced_with_its_time(
+    capsys, monkeypatch, chosen, pause, warned
+):
+    monkeypatch.setattr("sads.cli.progress.LONG_SECONDS", 1.0)
+    with networks_bar("mine") as report:
+        for networks in range(4):
+            report(Progress(networks, 10_000, None, "", "dct:32", chosen))
+            time.sleep(pause)
+    said = capsys.readouterr().err
+    assert said.count("is estimated in the subspace dct:32, which will take about") == warned
+
+
+def test_the_whole_time_is_stated(sads, monkeypatch, tmp_path):
+    from sads.geometry import source
+
+    prepare = source.prepare
+
+    def slowly(*args, **options):
+        time.sleep(0.5)
+        return prepare(*args, **options)
+
+    monkeypatch.setattr("sads.geometry.estimate.prepare", slowly)
+    out = tmp_path / "geometry"
+    options = ("--shape", "1x4x4", "--networks", "24", "--out", str(out), "--json")
+    code, said, _ = sads("geometry", "cnn", *options)
+    assert code == 0
+    found = json.loads(said)
+    assert 0.5 < found["seconds"] <= found["seconds_in_all"]

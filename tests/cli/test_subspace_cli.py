@@ -196,3 +196,17 @@ def test_the_doctor_examines_a_network_whose_factor_does_not_fit(sads, monkeypat
     code, out, _ = sads(*command)
     assert code in (0, 1)
     assert json.loads(out)["network"] == NETWORK
+
+
+def test_a_shape_at_which_no_network_can_run_is_refused_before_it_is_run(sads, monkeypatch):
+    """No subspace helps where the features of one network do not fit."""
+    from sads import devices
+    from sads.geometry import estimators
+
+    for place in (devices, estimators):
+        monkeypatch.setattr(place, "available_memory", lambda: 2**20)
+    code, out, err = sads("geometry", "cnn", "--shape", "1x100x100", "--subspace", "dct:2")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "one network with 32 features at each of 10,000 places needs 0.0 GiB" in err
+    assert "places would fit" in err

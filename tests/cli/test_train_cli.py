@@ -114,3 +114,22 @@ def test_samples_of_an_unfinished_training_say_so(sads, tmp_path, monkeypatch):
     assert (code, err) == (0, "")
     printed = json.loads(out)
     assert (printed["unfinished"], printed["iterations"], printed["of"]) == (False, 5, 5)
+
+
+@pytest.mark.parametrize("rotation", [None, "random"])
+def test_sampling_reads_the_training_once(sads, tmp_path, monkeypatch, rotation):
+    from sads.diffusion import checkpoint
+
+    run = str(tmp_path / "run")
+    turned = [] if rotation is None else ["--rotation", rotation]
+    assert sads(*train(out=run), *turned)[0] == 0
+    read, reads = checkpoint.read_sealed, []
+
+    def counted(path, *args, **options):
+        reads.append(path)
+        return read(path, *args, **options)
+
+    monkeypatch.setattr(checkpoint, "read_sealed", counted)
+    file = str(tmp_path / "samples.npy")
+    assert sads("sample", run, "--count", "10", "--steps", "4", "--out", file)[0] == 0
+    assert [path.name for path in reads] == ["training.safetensors"]

@@ -176,7 +176,7 @@ class EveryVerb:
             case.family.schedule.steps,
         )
         assert case.geometry.plan.is_of(case.family)
-        rotation = stored_rotation(case.training)
+        rotation = stored_rotation(case.training, read_training(case.training)[0])
         assert rotation is not None
         assert torch.equal(rotation.matrix, case.rotation.matrix)
 

@@ -1,11 +1,14 @@
 """`sads geometry`: estimate the geometry of an architecture."""
 
 import json as jsonlib
+import time
 from pathlib import Path
 from shlex import quote
 
 from ..foundation.choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
+
+NOT_WORTH_SAYING = 5.0  # seconds beside those that the estimate states
 
 
 def geometry(
@@ -65,11 +68,13 @@ def geometry(
     """
     from ..geometry import Options, estimate_geometry, planned_geometry
     from ..presentation.geometry import plan_sentences, plan_summary, sentences, summary
+    from ..presentation.numbers import span
     from ..remote import batch_workers_for
     from ..specs import parse_timesteps
     from ..specs.coercion import as_family, as_probe, as_subspace
     from .progress import networks_bar
 
+    started = time.perf_counter()
     with networks_bar(network) as report:
         family = as_family(network, shape=shape)
         options = Options(
@@ -96,6 +101,11 @@ def geometry(
         else:
             estimate = estimate_geometry(family, **options)
             said = summary(estimate) if json else sentences(estimate)
+            elapsed = time.perf_counter() - started
+            if isinstance(said, dict):
+                said["seconds_in_all"] = elapsed
+            elif elapsed > estimate.state.seconds + NOT_WORTH_SAYING:
+                said.append(f"{span(elapsed)} in all, with preparation and spectrum.")
     print(jsonlib.dumps(said) if json else "\n".join(said))
     if out is not None and not (json or dry_run):
         print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..sweep.execute.driver import Progress as SweepProgress
 
 Update = Callable[[str, int, int | None, str], None]
+LONG_SECONDS = 60.0  # that one is told of before they are spent
 
 
 def _quiet() -> redirect_stdout[TextIO]:
@@ -61,12 +62,44 @@ def families_bar(title: str = "") -> "Iterator[Callable[[str, Progress], None]]"
     """A bar with networks, error and time left, fed by the yielded function with a title."""
     unknown = "error not yet known"
     with _bar(title, "networks", unknown) as update:
+        warning = _TimeOfChosen()
 
         def report(title: str, progress: "Progress") -> None:
             known = unknown if progress.error is None else f"error {progress.error:.4f}"
-            update(title, progress.networks, progress.expected, known)
+            where = "" if progress.subspace is None else f" in the subspace {progress.subspace}"
+            stage = f", {progress.stage}" if progress.stage else ""
+            warning.update(title, progress)
+            update(f"{title}{where}{stage}", progress.networks, progress.expected, known)
 
         yield report
+
+
+class _TimeOfChosen:
+    """Says once how long an estimate will take in a subspace that was chosen without being asked.
+
+    Somebody who asked for the whole may not expect that it runs at all.
+    """
+
+    def __init__(self) -> None:
+        self.count: Count | None = Count("", "networks")
+
+    def update(self, title: str, progress: "Progress") -> None:
+        from ..presentation.numbers import span
+
+        if self.count is None or not progress.chosen or progress.stage:
+            return
+        self.count.update(progress.networks, progress.expected, "")
+        left = self.count.seconds_left()
+        if left is None:
+            return
+        self.count = None
+        if left >= LONG_SECONDS:
+            print(
+                f"sads: {title} does not fit in memory as a whole and is estimated in the subspace "
+                f"{progress.subspace}, which will take about {span(left)} for "
+                f"{progress.expected:,} networks: --networks and --subspace make it shorter",
+                file=sys.stderr,
+            )
 
 
 @contextmanager

@@ -65,8 +65,7 @@ class CommonStructure:
     def fold(self, geometry: Geometry, k: int) -> Float[np.ndarray, "n n"]:
         """Fold k of a geometry in this structure; a closed form has the same in all."""
         own = geometry.structure
-        which = np.array([0 if geometry.exact else k])
-        factor = average(geometry.part(which), own, geometry.symmetries)
+        factor = average(geometry.fold(0 if geometry.exact else k), own, geometry.symmetries)
         if own == self.structure:
             return factor
         if isinstance(own, Isotropic):

@@ -192,12 +192,19 @@ def store_rotation(directory: Path, rotation: Rotation) -> None:
     write_rotation(directory, rotation)
 
 
-def stored_rotation(directory: Path) -> Rotation | None:
-    """The rotation that the data of a training went through; None if there was none."""
-    expected = read_training(directory)[0].rotation
-    if expected is None:
+def stored_rotation(directory: Path, header: Header) -> Rotation | None:
+    """The rotation that the data of a training went through; None if there was none.
+
+    Args:
+        directory: where the training is.
+        header: what `read_training` says of it.
+
+    Raises:
+        ArtefactError: if there is another rotation than it was trained with.
+    """
+    if header.rotation is None:
         return None
     rotation = load_rotation(directory)
-    if rotation.digest != expected:
+    if rotation.digest != header.rotation:
         raise ArtefactError(f"{directory} holds another rotation than it was trained with")
     return rotation

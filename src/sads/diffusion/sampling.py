@@ -2,11 +2,20 @@
 
 No clipping of x_0. Sample i gets its noise from a block of samples of its own seed, so the result
 depends on the seed alone and not on how many samples are computed at once.
+
+Chunks do not depend on each other, so several are computed at once, each by one thread of torch:
+small networks do not keep two threads busy inside an operation. A chunk is the same bits whoever
+computes it, so samples in several chunks do not depend on the number of threads.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TypedDict
 
 import numpy as np
@@ -75,6 +84,7 @@ def sample_chunks(
     first: int = 0,
     device: str = "cpu",
     on_step: OnStep | None = None,
+    others: Sequence[Predictor] = (),
 ) -> Iterator[Float[Tensor, "n ..."]]:
     """Samples `first` to `count`, some at a time.
 
@@ -92,6 +102,7 @@ def sample_chunks(
         first: leave out the samples before this one, which are known already.
         device: where to compute.
         on_step: called with steps done and steps in all.
+        others: predictors like the first, each for a chunk at the same time in a thread of its own.
     """
     if count < 1 or chunk < 1:
         raise InputError(f"the number of samples starts at 1, got {count} in chunks of {chunk}")
@@ -103,22 +114,15 @@ def sample_chunks(
     seed = as_seed(seed)
     times = respaced(min(MOST_STEPS, schedule.steps) if steps is None else steps, schedule)
     chunk = min(chunk, count)
-    total, done = len(times) * -(-(count - first) // chunk), 0
+    starts = range(first, count, chunk)
     draws = OwnDraws(seed, "a network's own draws in sampling")
-    for start in range(first, count, chunk):
-        noise = _Noise(seed, start, chunk, shape)
-        x = schedule.start * noise.draw().to(device)
-        for t, following in zip(times, [*times[1:], None], strict=True):
-            eps = draws(partial(_predicted, predict, x, int(t)), start, int(t))
-
-            def ahead(y: Tensor, level: int, start: int = start) -> Tensor:
-                return draws(partial(_predicted, predict, y, level), start, level, 1)
-
-            target = None if following is None else int(following)
-            x = _taken(rule, Step(x, eps, int(t), target, schedule, ahead, noise.draw))
-            done += 1
-            if on_step is not None:
-                on_step(done, total)
+    pace = _Pace(len(times) * len(starts), on_step)
+    sampler = _Sampler(rule, schedule, times, seed, chunk, shape, device, draws, pace)
+    if not others or count <= chunk:
+        chunks = (sampler.samples(predict, start) for start in starts)
+    else:
+        chunks = _in_threads(sampler, [predict, *others], starts)
+    for start, x in zip(starts, chunks, strict=True):
         x = x[: min(chunk, count - start)].cpu()
         if not bool(torch.isfinite(x).all()):
             raise SamplingError(
@@ -126,6 +130,96 @@ def sample_chunks(
                 "or its parameters are damaged; nothing was written"
             )
         yield x
+
+
+def threads_for(count: int, chunk: int) -> int:
+    """Threads that pay for so many samples: no more than torch has, and a chunk for each."""
+    return max(1, min(torch.get_num_threads(), -(-count // max(1, chunk))))
+
+
+class _Stopped(Exception):  # noqa: N818 - not an error: nobody wants the samples any more
+    """Ends a chunk whose samples nobody waits for."""
+
+
+class _Pace:
+    """Counts the steps of all chunks, from any thread."""
+
+    def __init__(self, total: int, on_step: OnStep | None):
+        self.total, self.on_step = total, on_step
+        self.done = 0
+        self.stopped = False
+        self._lock = threading.Lock()
+
+    def step(self) -> None:
+        if self.stopped:
+            raise _Stopped
+        with self._lock:
+            self.done += 1
+            if self.on_step is not None:
+                self.on_step(self.done, self.total)
+
+
+@dataclass(frozen=True)
+class _Sampler:
+    """How a chunk is sampled, whichever it is."""
+
+    rule: Solver
+    schedule: DiffusionPath
+    times: Int[np.ndarray, " K"]
+    seed: int
+    chunk: int
+    shape: tuple[int, ...]
+    device: str
+    draws: OwnDraws
+    pace: _Pace
+
+    def samples(self, predict: Predictor, start: int) -> Float[Tensor, "n ..."]:
+        """The chunk that starts with a sample."""
+        noise = _Noise(self.seed, start, self.chunk, self.shape)
+        x = self.schedule.start * noise.draw().to(self.device)
+
+        def ahead(y: Tensor, level: int) -> Tensor:
+            return self.draws(partial(_predicted, predict, y, level), start, level, 1)
+
+        for t, following in zip(self.times, [*self.times[1:], None], strict=True):
+            eps = self.draws(partial(_predicted, predict, x, int(t)), start, int(t))
+            target = None if following is None else int(following)
+            step = Step(x, eps, int(t), target, self.schedule, ahead, noise.draw)
+            x = _taken(self.rule, step)
+            self.pace.step()
+        return x
+
+
+def _in_threads(
+    sampler: _Sampler, predictors: Sequence[Predictor], starts: Iterable[int]
+) -> Iterator[Float[Tensor, "n ..."]]:
+    """Chunks in their order, computed ahead by a thread for each predictor."""
+    threads = torch.get_num_threads()
+    free: SimpleQueue[Predictor] = SimpleQueue()
+    for predict in predictors:
+        free.put(predict)
+
+    def one(start: int) -> Tensor:
+        predict = free.get()
+        try:
+            return sampler.samples(predict, start)
+        finally:
+            free.put(predict)
+
+    waiting: deque[Future[Tensor]] = deque()
+    remaining = iter(starts)
+    pool = ThreadPoolExecutor(len(predictors), initializer=partial(torch.set_num_threads, 1))
+    try:
+        while True:
+            while len(waiting) <= len(predictors) and (start := next(remaining, None)) is not None:
+                waiting.append(pool.submit(one, start))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+    finally:
+        sampler.pace.stopped = True  # a chunk under way ends after its next step
+        pool.shutdown(wait=True, cancel_futures=True)
+        torch.set_num_threads(threads)
 
 
 @torch.inference_mode()

@@ -26,7 +26,7 @@ from .checkpoint import (
     write_run,
 )
 from .header import Header, refuse_other
-from .sampling import SamplingOptions, sample_chunks
+from .sampling import CHUNK, SamplingOptions, sample_chunks, threads_for
 from .settings import Settings
 from .training_state import check_storable
 
@@ -144,7 +144,7 @@ def read_trained(
     optimiser = adam(network, header.settings)
     run = restored(directory, header, tensors, network, optimiser)
     network = network.eval().requires_grad_(False)
-    rotation = stored_rotation(directory)
+    rotation = stored_rotation(directory, header)
     return Trained(family, network, run, optimiser, family.assumptions(network), rotation)
 
 
@@ -171,5 +171,26 @@ def samples_of(
     if compile or place.type != "cpu":
         network = deepcopy(network).to(place)  # the caller's own stays as it is
     predict = family.housed(compiled(network) if compile else network)
-    chunks = sample_chunks(predict, family.shape, count, family.schedule, device=device, **options)
+    # Neither the compiler nor what stands in for a file's neighbours may run in two threads.
+    alone = compile or place.type != "cpu" or predict is not network
+    chunks = sample_chunks(
+        predict,
+        family.shape,
+        count,
+        family.schedule,
+        device=device,
+        others=() if alone else _copies(network, threads_for(count, options.get("chunk", CHUNK))),
+        **options,
+    )
     return chunks if rotation is None else (rotation.inverse(part) for part in chunks)
+
+
+def _copies(network: nn.Module, threads: int) -> tuple[nn.Module, ...]:
+    """Copies of a network for all threads but the first; none where it cannot be copied.
+
+    Every thread calls a network of its own: modules may keep something while they are called.
+    """
+    try:
+        return tuple(deepcopy(network) for _ in range(threads - 1))
+    except Exception:  # whatever a module's own code raises; then one thread does it all
+        return ()

@@ -53,6 +53,8 @@ class Sector:
 
     def restrict(self, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "s s"]:
         """The factor on this sector, averaged over the images, exactly symmetric."""
+        if self.size == len(matrix):  # the whole, whose basis is the identity
+            return (matrix + matrix.T) / 2
         blocks = [basis.T @ (basis.T @ matrix.T).T for basis in self.images]
         mean = np.asarray(sum(blocks)) / len(blocks)
         return (mean + mean.T) / 2

@@ -1,26 +1,37 @@
-"""The examination: all checks on one architecture."""
+"""The examination: all checks on one architecture.
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+Geometries are what takes long, and most of what they are asked is known soon: how much lies on low
+frequencies, whether flips or probes change them by more than a limit. So they are looked at twice:
+after a first part of the networks, where the examination ends if every answer is far enough from
+its limit that more networks will not change it, and after all of them. Tests share their level
+between the looks, so a healthy network is not accused more often than by a single look.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..directions import FOLDS
 from ..errors import InputError, NetworkError
 from ..foundation.data_frames import as_frame
 from ..foundation.rendering import Shown, as_text
-from ..geometry import Gaussian, Geometry, Probe, Zero, estimate_geometry
+from ..geometry import Gaussian, Geometry, Probe, Zero, running_estimates
 from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
-from .finding import SEVERITIES, Finding, NotChecked
+from .finding import SEVERITIES, Finding, NotChecked, Undecided
 from .findings import GEOMETRIES, RESPONSES
 from .patient import Examined, admit
 
 if TYPE_CHECKING:
     import pandas
 
-NETWORKS = 768  # of each geometry: whitened error 0.05 for iddpm-16
+NETWORKS = 768  # of each geometry, at most: whitened error 0.05 for iddpm-16
+FIRST, WORTH = 72, 4  # networks of a first look, which pays where so many times as many may follow
 Report = Callable[[str], None]
 
 
@@ -57,6 +68,22 @@ class Diagnosis(Shown):
         return as_frame(map(asdict, self.findings))
 
 
+class Looks(AbstractContextManager["Looks"]):
+    """A geometry under way: as it stands at a first look, and as it is at the end."""
+
+    def __init__(self, running: Generator[Geometry, None, None]):
+        self._running = running
+        self.geometry: Geometry = next(running)
+
+    def __exit__(self, *exception: object) -> None:
+        self._running.close()
+
+    def finish(self) -> None:
+        """Go on to the last estimate."""
+        for geometry in deque(self._running, maxlen=1):  # none of a closed form
+            self.geometry = geometry
+
+
 def diagnose(
     family: ScoreFamily,
     *,
@@ -68,7 +95,7 @@ def diagnose(
 
     Args:
         family: the architecture.
-        networks: untrained networks for each of the two geometries.
+        networks: untrained networks for each of the two geometries, at most.
         seed: of all random draws.
         on_stage: called with what is done next.
 
@@ -82,39 +109,65 @@ def diagnose(
         raise InputError(f"the doctor needs at least {FOLDS} networks, got {networks}")
     tell("a few steps of training")
     patient = admit(family, seed)
+    first = FIRST if networks >= WORTH * FIRST else None
 
-    def geometry(probe: Probe, subspace: Request = None) -> Geometry:
+    def looks(probe: Probe, subspace: Request = None) -> Looks:
         tell(f"geometry at {probe.describe()}")
-        return estimate_geometry(
-            patient.family,
-            networks=networks,
-            probe=probe,
-            seed=seed,
-            zero_output="last",
-            subspace=subspace,
+        geometry = Looks(
+            running_estimates(
+                patient.family,
+                networks=networks,
+                probe=probe,
+                seed=seed,
+                zero_output="last",
+                subspace=subspace,
+                first_look=first,
+            )
         )
+        if first is None:  # estimates on the way are not looked at
+            geometry.finish()
+        return geometry
 
-    gaussian = geometry(Gaussian(1.0))
-    skipped: list[str] = []
-    try:
-        zero = geometry(Zero(), gaussian.subspace)  # in one subspace, if any, to be compared
-    except NetworkError as error:  # silent at x = 0, without biases for example
-        skipped.append(f"everything at x = 0, probe-sensitive: {error}")
-        zero = gaussian
-    tell("spectra")
-    findings = [finding for check in RESPONSES for finding in check(patient)]
-    examined = Examined(**vars(patient), zero=zero, gaussian=gaussian)
-    for check in GEOMETRIES:
+    with ExitStack() as stack:
+        gaussian = stack.enter_context(looks(Gaussian(1.0)))
+        skipped: list[str] = []
+        try:  # in one subspace, if any, to be compared
+            zero = stack.enter_context(looks(Zero(), gaussian.geometry.subspace))
+        except NetworkError as error:  # silent at x = 0, without biases for example
+            skipped.append(f"everything at x = 0, probe-sensitive: {error}")
+            zero = gaussian
+        tell("spectra")
+        findings = [finding for check in RESPONSES for finding in check(patient)]
+        known = {own.name: getattr(patient, own.name) for own in fields(patient)}
+        seen = partial(Examined, **known, looks=1 if first is None else 2)
         try:
-            findings += check(examined)
-        except NotChecked as reason:
-            skipped.append(str(reason))
+            part = 1.0 if first is None else first / networks
+            told = _told(seen(zero=zero.geometry, gaussian=gaussian.geometry, part=part))
+        except Undecided:
+            tell(f"geometries of {networks} networks")
+            gaussian.finish()
+            zero.finish()
+            tell("spectra")
+            told = _told(seen(zero=zero.geometry, gaussian=gaussian.geometry))
+    findings += told[0]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Diagnosis(
         family.name,
         family.shape,
         tuple(findings),
-        gaussian.networks,
-        tuple(skipped),
-        gaussian.plan.assumptions,
+        gaussian.geometry.networks,
+        (*skipped, *told[1]),
+        gaussian.geometry.plan.assumptions,
     )
+
+
+def _told(examined: Examined) -> tuple[list[Finding], list[str]]:
+    """What the geometries show, and what of it cannot be checked."""
+    findings: list[Finding] = []
+    skipped: list[str] = []
+    for check in GEOMETRIES:
+        try:
+            findings += check(examined)
+        except NotChecked as reason:
+            skipped.append(str(reason))
+    return findings, skipped

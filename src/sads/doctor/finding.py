@@ -40,6 +40,10 @@ class NotChecked(Exception):  # noqa: N818 - a reason, not an error
     """Raised by a check that cannot be made; the message says which and why."""
 
 
+class Undecided(Exception):  # noqa: N818 - a state, not an error
+    """Raised by a check that more networks may answer otherwise; never at the last look."""
+
+
 def at_least(findings: Sequence[Finding], severity: Severity) -> list[Finding]:
     """The findings of a severity or a worse one."""
     worse = SEVERITIES[: SEVERITIES.index(severity) + 1]

@@ -7,6 +7,7 @@ module fixes its precision, below 1e-4.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from ..networks.adapters.explain import why_not_called
 from ..networks.casting import cast
 from ..probes import Gaussian
 from ..randomness import stream, torch_stream
+from .finding import Undecided
 from .training_steps import Steps, move_on, take_steps
 
 INPUTS, FEW = 4, 2  # Gaussian inputs, and as many as exact answers need
@@ -80,6 +82,11 @@ class Patient:
             noise = network(x.clone(), t)
         return (noise - tables.get("constant", 0.0) * x) / tables.get("scale", 1.0)
 
+    @cached_property
+    def usual(self) -> Float[Tensor, "N ..."]:
+        """What the moved network outputs for the Gaussian inputs in the middle of the schedule."""
+        return self.run(self.moved, self.x, self.middle)
+
     @property
     def middle(self) -> int:
         """A timestep in the middle of the schedule."""
@@ -93,10 +100,28 @@ class Examined(Patient):
     Attributes:
         zero: the geometry at x = 0; where the network is silent there, the other one.
         gaussian: the geometry at Gaussian inputs.
+        looks: how often geometries are looked at, at most; tests share their level between them.
+        part: how many of the networks that may be had are there; at the last look, all.
     """
 
     zero: Geometry
     gaussian: Geometry
+    looks: int = 1
+    part: float = 1.0
+
+    @property
+    def last(self) -> bool:
+        """Whether no look follows, so that every check has to answer."""
+        return self.part >= 1
+
+    def settle(self, *intervals: tuple[float, float], limit: float) -> None:
+        """Let a check go on only where what it measured lies on one side of its limit.
+
+        Raises:
+            Undecided: if an interval holds the limit, and more networks can be had.
+        """
+        if not self.last and any(low <= limit <= high for low, high in intervals):
+            raise Undecided
 
 
 def admit(family: ScoreFamily, seed: int = 0) -> Patient:

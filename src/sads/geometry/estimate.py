@@ -1,8 +1,10 @@
 """Estimating a geometry: the entry points and their options."""
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -64,11 +66,13 @@ class Options(PlainOptions, total=False):
         subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
             default the whole, and one that fits where that does not.
         batch_workers: who computes the batches; threads of this process by default.
+        first_look: yield an estimate of so many networks first, in small batches of their own.
     """
 
     probe: Probe
     subspace: Request
     batch_workers: BatchWorkers | None
+    first_look: int | None
 
 
 def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geometry:
@@ -83,7 +87,9 @@ def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geomet
     return deque(running_estimates(family, **options), maxlen=1)[0]
 
 
-def running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
+def running_estimates(
+    family: ScoreFamily, **options: Unpack[Options]
+) -> Generator[Geometry, None, None]:
     """Like `estimate_geometry`, but yields estimates as they improve; the last is the result."""
     with _memory_explained(family):
         yield from _running_estimates(family, **options)
@@ -111,7 +117,8 @@ def _memory_explained(family: ScoreFamily) -> AbstractContextManager[None]:
 
 def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, Source]:
     estimator = estimator_of(options.get("of", "outputs"), options.get("estimator"))
-    goal = Goal.of(options.get("networks"), options.get("tolerance"), estimator)
+    wanted = options.get("networks"), options.get("tolerance")
+    goal = Goal.of(*wanted, estimator, options.get("first_look"))
     source = prepare(
         family,
         options.get("probe") or Zero(),
@@ -136,12 +143,19 @@ def _stored_subspace(out: str | Path | None) -> Request:
 
 def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Iterator[Geometry]:
     report = options.get("on_progress") or (lambda progress: None)
-    out = options.get("out")
+    out, started = options.get("out"), time.perf_counter()
+    report(Progress(0, None, None, "looking at a few networks"))
     with options.get("batch_workers") or Threads() as batch_workers:
         with batch_workers.preparing():
             goal, source = _prepared(family, **options)
+        own = source.plan.subspace
+        asked = options.get("subspace") or _stored_subspace(out)
+
+        def tell(progress: Progress) -> None:
+            report(replace(progress, subspace=own, chosen=own is not None and asked is None))
+
         if out is None:
-            yield from estimates(source, goal, None, report, batch_workers)
+            yield from estimates(source, goal, None, tell, batch_workers, started)
         else:
             with writing(Path(out)):
-                yield from estimates(source, goal, Path(out), report, batch_workers)
+                yield from estimates(source, goal, Path(out), tell, batch_workers, started)

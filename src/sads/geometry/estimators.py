@@ -20,13 +20,14 @@ import numpy as np
 from jaxtyping import Float
 from torch import nn
 
+from ..devices import available_memory, require_memory
 from ..errors import InputError
 from ..inspection.after_last_layer import plain_tail
 from ..inspection.checks import Checked
 from ..inspection.foreign import read_foreign
 from ..inspection.members import Members
 from ..inspection.reading import DeclaredReading, Reading
-from ..inspection.readout import Sampled, readout_of
+from ..inspection.readout import PlainReadOut, Sampled, readout_of
 from ..inspection.subspace_readout import Compressed
 from ..inspection.tangents import read_tangents
 from ..networks import ScoreNetwork
@@ -34,6 +35,8 @@ from ..probes import Probe
 from .closed_form import closed_form_factor, has_closed_form
 from .plan import CLOSED_FORM, TimestepLaw
 from .subspace_choice import Request, fitting
+
+ACTIVATIONS = 3  # of one layer that a forward pass holds at once: before, after and in between
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,12 @@ class Estimator(ABC):
         Raises:
             InputError: with the bytes that are needed.
         """
-        if isinstance(network, ScoreNetwork) and not self.whole:
-            fitting(readout_of(network), subspace, exact=has_closed_form(network, probe))
+        if not isinstance(network, ScoreNetwork):
+            return
+        readout = readout_of(network)
+        _require_features(readout)
+        if not self.whole:
+            fitting(readout, subspace, exact=has_closed_form(network, probe))
 
     def settled(self, study: Study) -> "Estimator":
         """The estimator to use for networks that have been looked at."""
@@ -197,6 +204,18 @@ class Tangent(Estimator):
 
     def read(self, study: Study, rng: np.random.Generator) -> Reading:
         return read_tangents(study.members, study.probe, study.law.products, rng)
+
+
+def _require_features(readout: PlainReadOut) -> None:
+    """Refuse a shape at which not even one network can be run, whatever is kept of it."""
+    places = readout.imposed.rows
+    needed = ACTIVATIONS * 4 * readout.width * places
+    require_memory(
+        needed,
+        f"one network with {readout.width} features at each of {places:,} places",
+        f"no subspace helps; {int(places * available_memory() / max(needed, 1)):,} places would "
+        "fit, choose a smaller shape",
+    )
 
 
 #: What can be asked for, by quantity and name; a closed form is used wherever one is known. The

@@ -29,6 +29,8 @@ from .plan import Plan
 from .running_sums import State
 from .spectra import KEPT_FROM, Kept, read_kept, write_spectrum
 
+FOLDS_KEPT = 1024  # rows of factors whose folds, 100 MB of them, are kept once computed
+
 
 @dataclass(frozen=True, eq=False)
 class Geometry(Shown):
@@ -77,6 +79,20 @@ class Geometry(Shown):
                 "geometry: let its run go on"
             )
         return self.plan.scale * self.plan.readout.factor(self.state.mean(which))
+
+    def fold(self, number: int) -> Float[np.ndarray, "n n"]:
+        """The factor from one of the folds, not averaged over symmetries; not to be written to."""
+        if self.structure.rows > FOLDS_KEPT:
+            return self.part(np.array([number]))
+        if number not in self._folds:
+            self._folds[number] = self.part(np.array([number]))
+            self._folds[number].setflags(write=False)
+        return self._folds[number]
+
+    @cached_property
+    def _folds(self) -> dict[int, Float[np.ndarray, "n n"]]:
+        """The folds of a small geometry that were asked for; comparisons ask again and again."""
+        return {}
 
     def halves(self) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:
         """The factor from the even and from the odd folds."""
@@ -211,13 +227,13 @@ class Geometry(Shown):
 
 @dataclass(frozen=True)
 class EachFold:
-    """The independent estimates of a geometry's factor; only one is in memory."""
+    """The independent estimates of a geometry's factor; of a large one, one is in memory."""
 
     geometry: Geometry
 
     def __iter__(self) -> Iterator[Float[np.ndarray, "n n"]]:
         for fold in range(len(self.geometry.state.counts)):
-            yield self.geometry.part(np.array([fold]))
+            yield self.geometry.fold(fold)
 
 
 def load_geometry(directory: str | Path) -> Geometry:

@@ -12,13 +12,26 @@ MOST_NETWORKS = 10**9  # the paper has 10^6; more than this is surely a mistake
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop: at a number of networks, or at a whitened error."""
+    """When to stop: at a number of networks, or at a whitened error.
+
+    Attributes:
+        networks: how many, if that is the goal.
+        tolerance: the whitened error, if that is the goal.
+        first_look: how many networks are looked at before those that are the goal.
+    """
 
     networks: int | None
     tolerance: float | None
+    first_look: int | None = None
 
     @classmethod
-    def of(cls, networks: int | None, tolerance: float | None, estimator: Estimator) -> "Goal":
+    def of(
+        cls,
+        networks: int | None,
+        tolerance: float | None,
+        estimator: Estimator,
+        first_look: int | None = None,
+    ) -> "Goal":
         """The goal that the options name, or the estimator's default."""
         if networks is not None and tolerance is not None:
             raise InputError("give either a number of networks or a tolerance, not both")
@@ -33,7 +46,7 @@ class Goal:
         if networks is None and tolerance is None:
             networks = estimator.networks
             return cls(networks, None if networks else estimator.tolerance)
-        return cls(networks, tolerance)
+        return cls(networks, tolerance, first_look)
 
     @property
     def allowed_rounding(self) -> float:

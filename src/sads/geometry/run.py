@@ -35,11 +35,23 @@ CHECKPOINT_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an estimate is: networks so far, expected in all, and the last known error."""
+    """How far an estimate is.
+
+    Attributes:
+        networks: so far, of the estimate or of what `stage` names.
+        expected: in all.
+        error: the last one that is known.
+        stage: what is done before the networks of the estimate; empty when these are.
+        subspace: that is estimated, once it is known; None for the whole.
+        chosen: whether that subspace was chosen because the whole does not fit in memory.
+    """
 
     networks: int
     expected: int | None
     error: float | None
+    stage: str = ""
+    subspace: str | None = None
+    chosen: bool = False
 
 
 def estimates(
@@ -48,14 +60,18 @@ def estimates(
     out: Path | None,
     report: Callable[[Progress], None],
     batch_workers: BatchWorkers,
+    started: float,
 ) -> Iterator[Geometry]:
+    """Estimates as they improve; `started` is what the clock said when it all began."""
     if source.exact is not None:
         yield _closed_form(source.plan, source.exact, out)
         return
     batch_workers.require(source)
     with batch_workers.preparing():
         begun = _resume(source, goal, out) or _start(source, goal, out, report)
-    run = _Run(*begun, goal, out, batch_workers)
+    if goal.first_look is not None:
+        yield _first_look(begun[0], goal.first_look, report, batch_workers, started)
+    run = _Run(*begun, goal, out, batch_workers, started)
     resumed_at = run.state.networks
     geometry: Geometry | None = None
     while goal.networks is None or run.state.networks < goal.networks:
@@ -77,6 +93,23 @@ def estimates(
     yield geometry
 
 
+def _first_look(
+    source: Source,
+    networks: int,
+    report: Callable[[Progress], None],
+    batch_workers: BatchWorkers,
+    started: float,
+) -> Geometry:
+    """A rough estimate from few networks; large batches would leave most folds empty."""
+    goal = Goal(networks, None)
+    source = source.with_plan(
+        source.plan.model_copy(update={"batch": goal.batch(source.plan.batch)})
+    )
+    run = _Run(source, State.empty(source.plan.readout), goal, None, batch_workers, started)
+    run.advance(networks, report)
+    return Geometry(source.plan, run.state)
+
+
 def _closed_form(plan: Plan, factor: np.ndarray, out: Path | None) -> Geometry:
     geometry = exact_geometry(plan, factor, 0.0)
     if out is not None:
@@ -94,6 +127,7 @@ class _Run:
         goal: when to stop.
         out: where it is stored, if anywhere.
         batch_workers: who computes the batches.
+        started: the clock when preparations began.
     """
 
     def __init__(
@@ -103,13 +137,14 @@ class _Run:
         goal: Goal,
         out: Path | None,
         batch_workers: BatchWorkers,
+        started: float,
     ):
         self.source, self.state, self.goal, self.out = source, state, goal, out
         self.batch_workers = batch_workers
         self.error: float | None = None
         self.looked_at = 0
         self.stored = time.perf_counter()
-        self.begun = self.stored - state.seconds
+        self.begun = started - state.seconds
 
     def store(self, *, finished: bool) -> None:
         """Note the time spent, and write a checkpoint."""
@@ -149,9 +184,10 @@ class _Run:
         geometry = Geometry(plan, self.state.snapshot())
         self.looked_at, self.error = self.state.networks, None
         if geometry.sampled_all_directions:
-            parts = sectors(geometry.structure, plan.symmetries)
-            self.error = halves_error(*geometry.halves(), parts)
-            if goal.tolerance is not None and self.error <= goal.tolerance:
+            if plan.symmetries:
+                parts = sectors(geometry.structure, plan.symmetries)
+                self.error = halves_error(*geometry.halves(), parts)
+            if self.error is None or (goal.tolerance and self.error <= goal.tolerance):
                 self.error = geometry.whitened_error  # without symmetries that the data contradict
         growth = 2.0
         if goal.tolerance is not None and self.error is not None:
@@ -174,8 +210,13 @@ def _start(
     source: Source, goal: Goal, out: Path | None, report: Callable[[Progress], None]
 ) -> tuple[Source, State]:
     """The beginning of a fresh run."""
+    report(Progress(0, None, None, "comparing precisions"))
     source = settled(source, goal)
-    source = with_basis(source, out, lambda: report(Progress(0, goal.networks, None)))
+
+    def sketched(networks: int, expected: int) -> None:
+        report(Progress(networks, expected, None, "sketch of the subspace"))
+
+    source = with_basis(source, out, sketched)
     plan = source.plan
     next_check = _whole_rounds(plan, plan.readout.structure.rows // plan.readout.rank)
     return source, replace(State.empty(plan.readout), next_check=next_check)

@@ -34,13 +34,13 @@ CHECKPOINT_SECONDS = 20.0
 WRITING_SHARE = 0.05  # of the time may be spent on checkpoints
 
 
-def with_basis(source: Source, out: Path | None, report: Callable[[], None]) -> Source:
+def with_basis(source: Source, out: Path | None, report: Callable[[int, int], None]) -> Source:
     """The source with the basis of its subspace, found first where that takes networks.
 
     Args:
         source: with its precision and batch size settled.
         out: where checkpoints are kept, if anywhere.
-        report: called after each batch.
+        report: called with networks so far and in all, before the first batch and after each.
     """
     readout = source.plan.readout
     if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
@@ -72,7 +72,7 @@ def _summed(
     omega: Float[np.ndarray, "n s"],
     networks: int,
     out: Path | None,
-    report: Callable[[], None],
+    report: Callable[[int, int], None],
 ) -> Float[np.ndarray, "n s"]:
     """Y from so many networks, going on from what is stored."""
     readout = source.plan.readout
@@ -86,9 +86,10 @@ def _summed(
     whole, rest = divmod(networks, source.plan.batch)
     counts = [source.plan.batch] * whole + [rest] * bool(rest)
     written, cost = time.perf_counter(), 0.0
+    report(sum(counts[:batches]), networks)
     for batch in range(batches, len(counts)):
         sketch += drawn.moment(batch, counts[batch])
-        report()
+        report(sum(counts[: batch + 1]), networks)
         last = batch == len(counts) - 1
         pause = max(CHECKPOINT_SECONDS, cost / WRITING_SHARE)
         if out is not None and (last or time.perf_counter() - written > pause):

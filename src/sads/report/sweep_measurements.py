@@ -142,13 +142,13 @@ def training_sheet(directory: Path, *, steps: int = 50) -> Sheet:
         ArtefactError: if there is no training.
         InputError: if its samples are no images.
     """
-    from ..diffusion import read_training, samples_of
+    from ..diffusion import samples_of
     from ..specs.coercion import as_trained
 
-    header, _ = read_training(directory)
+    trained = as_trained(directory)
+    header = trained.run.header(trained.family)
     if len(header.shape) != 3:
         raise InputError(f"{directory} was not trained on images: no samples to show")
-    trained = as_trained(directory)
     kind = "identity" if trained.rotation is None else trained.rotation.origin.kind
     samples = np.concatenate([part.numpy() for part in samples_of(trained, SHOWN, steps=steps)])
     done = f"{header.step:,} training steps"

@@ -1,26 +1,35 @@
 """What the geometries at x = 0 and at a Gaussian input say of a network.
 
-*Low frequencies.* With y drawn from N(0, G), E[(dct y)_k^2] is the energy of G on frequency k.
-White noise has a tenth of its energy on the lowest tenth of the frequencies; half of it and more is
-`low-frequency-heavy`.
+*Low frequencies.* With white noise z and its part L z on the lowest tenth of the frequencies,
+E[(L z)^T G L z] is the energy of G there, and E[z^T G z] all of it. White noise has a tenth of its
+energy there; half of it and more is `low-frequency-heavy`.
+
+*Whitened distances* are told of two estimates by whitening with an estimate, which makes them too
+large by up to 1 / (1 - e^2)^2, e the whitened error: as if by the inverse of a Wishart matrix.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
-from scipy.fft import dctn
+from scipy.fft import dctn, idctn
 
 from ...comparison import compare
+from ...directions.structure import Structure
+from ...directions.whitening import numerical_range
 from ...geometry import Geometry
 from ...randomness import stream
-from ..finding import Finding, NotChecked
+from ..finding import Finding, NotChecked, Undecided
 from ..patient import MOVED, Examined
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
 ABSENT = 1e-9  # of the energy that white noise has in a subspace: rounding
 SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
+LEVEL = 0.01  # of their comparison
+FIRST_LEVEL = 0.002  # of that what a first look may spend
+CERTAIN = 4.0  # standard errors of a share or a distance
+KNOWN = 0.1  # whitened error below which a distance is not biased to speak of
 
 
 def ill_conditioned(patient: Examined) -> Iterator[Finding]:
@@ -43,11 +52,21 @@ def probe_sensitive(patient: Examined) -> Iterator[Finding]:
     """The two probes give different geometries, beyond a common factor."""
     zero, gaussian = patient.zero, patient.gaussian
     if zero.whitened_error is None or gaussian.whitened_error is None:
+        if not patient.last:
+            raise Undecided
         needed = -(-zero.structure.rows // zero.plan.readout.rank)
         raise NotChecked(f"probe-sensitive: it takes at least {needed:,} networks")
     if zero is gaussian:
         return
-    comparison = compare(zero, gaussian, ignore_scale=True)
+    level = LEVEL if patient.looks == 1 else LEVEL - FIRST_LEVEL if patient.last else FIRST_LEVEL
+    comparison = compare(zero, gaussian, level=level, ignore_scale=True)
+    whitened_error = max(zero.whitened_error, gaussian.whitened_error)
+    reach = CERTAIN * comparison.shape_distance_error
+    low = comparison.shape_distance * max(1 - whitened_error**2, 0.0) ** 2 - reach
+    high = comparison.shape_distance + reach if whitened_error < KNOWN else np.inf
+    patient.settle((low, high), limit=SENSITIVE)
+    if not (patient.last or comparison.different or high < SENSITIVE):
+        raise Undecided
     if comparison.different and comparison.shape_distance > SENSITIVE:
         distance = f"{comparison.shape_distance:.2g} ± {comparison.shape_distance_error:.1g}"
         yield Finding(
@@ -64,13 +83,17 @@ def probe_sensitive(patient: Examined) -> Iterator[Finding]:
 def null_space(patient: Examined) -> Iterator[Finding]:
     """Directions that no network of the family produces at x = 0, or none anywhere."""
     zero = patient.zero
-    null = sum(band.width for band in zero.spectrum().bands if band.null)
+    values = np.linalg.eigvalsh(zero.factor)
+    if numerical_range(values, float(values[-1])).all():
+        return  # told without the spectrum, which takes far longer
+    null = zero.spectrum().null_directions
     if not null:
         return
+    if zero.spectrum().unseen and not patient.last:
+        raise Undecided
     size = zero.structure.directions
     evidence = f"{null} of {size} directions have eigenvalue zero at x = 0"
-    output = patient.run(patient.moved, patient.x, patient.middle)
-    share = null_share(zero, output.double().numpy())
+    share = null_share(zero, patient.usual.double().numpy())
     if share < ABSENT * null / size:
         yield Finding(
             "null-space",
@@ -105,7 +128,8 @@ def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
     """Most of G lies on the lowest tenth of the frequencies."""
     if len(patient.zero.shape) < 2:
         return
-    share = low_frequency_share(patient.zero)
+    share, error = low_frequency_share(patient.zero)
+    patient.settle((share - CERTAIN * error, share + CERTAIN * error), limit=HEAVY)
     if share >= HEAVY:
         yield Finding(
             "low-frequency-heavy",
@@ -119,19 +143,38 @@ def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
         )
 
 
-def low_frequency_share(geometry: Geometry) -> float:
-    """The part of tr G on the lowest tenth of the frequencies; of a subspace at least that."""
-    values, vectors = np.linalg.eigh(geometry.factor)
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    generator = stream(0, "share of the low frequencies")
-    noise = generator.standard_normal((DRAWS, geometry.structure.size))
-    drawn = geometry.structure.apply(root, noise).reshape(DRAWS, *geometry.shape)
-    spectra = np.asarray(dctn(drawn, axes=range(2, drawn.ndim), norm="ortho"))
-    energy = np.square(spectra).mean(axis=(0, 1))
-    lowest = _frequencies(geometry.shape[1:]).argsort(axis=None, kind="stable")
-    count = max(1, round(LOWEST * energy.size))
-    share = float(energy.flatten()[lowest[:count]].sum() / energy.sum())
-    return share * geometry.inside[0]
+def low_frequency_share(geometry: Geometry) -> tuple[float, float]:
+    """The part of tr G on the lowest tenth of the frequencies, and its standard error.
+
+    Of a subspace it is at least that.
+    """
+    low, whole = _energies(geometry.structure)
+    inside = geometry.inside[0]
+    share = float(np.vdot(low, geometry.factor) / np.vdot(whole, geometry.factor)) * inside
+    if geometry.exact:
+        return share, 0.0
+    each = [(np.vdot(low, fold), np.vdot(whole, fold)) for fold in geometry.each_fold]
+    parts, totals = np.array(each).T
+    # Delta method for the ratio of two means over networks.
+    residuals = (parts - share / inside * totals) / totals.mean() * inside
+    return share, float(residuals.std(ddof=1) / np.sqrt(len(residuals)))
+
+
+def _energies(
+    structure: Structure,
+) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:
+    """Matrices whose products with a factor are its energy on low frequencies, and in all."""
+    noise = stream(0, "share of the low frequencies").standard_normal((DRAWS, *structure.shape))
+    axes = range(2, noise.ndim)
+    spectra = np.asarray(dctn(noise, axes=axes, norm="ortho"))
+    order = _frequencies(structure.shape[1:]).argsort(axis=None, kind="stable")
+    lowest = np.zeros(order.size, dtype=bool)
+    lowest[order[: max(1, round(LOWEST * order.size))]] = True
+    kept = spectra * lowest.reshape(structure.shape[1:])
+    smooth = np.asarray(idctn(kept, axes=axes, norm="ortho"))
+    flat = (vectors.reshape(DRAWS, -1) for vectors in (smooth, noise))
+    low, whole = (structure.parts(vectors).reshape(-1, structure.rows) for vectors in flat)
+    return low.T @ low, whole.T @ whole
 
 
 def _frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:
