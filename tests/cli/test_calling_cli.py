@@ -134,7 +134,7 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
     [
         (
             ["nets.py:pooled", "--shape", "1x8x8"],
-            '"pooled_projections": x.new_zeros(len(x), WIDTH)',
+            '"pooled_projections": x.new_zeros(len(x), 1)',
         ),
         (["nets.py:score", "--shape", "1x8x8"], "finite from `pow` on"),
         (
@@ -172,7 +172,7 @@ def test_training_a_network_that_cannot_be_called_is_refused_in_one_line(sads, n
     arguments = ["nets.py:pooled", "--shape", "1x8x8", "--data", "digits", "--out", "trained"]
     code, _, err = sads("train", *arguments)
     assert code == 2
-    assert '"pooled_projections": x.new_zeros(len(x), WIDTH)' in err
+    assert '"pooled_projections": x.new_zeros(len(x), 1)' in err
     assert err.count("\n") == 1
 
 

@@ -186,7 +186,7 @@ def test_help_of_a_command_has_an_example(sads, command):
 def test_help_says_how_to_begin(sads):
     code, out, _ = sads("--help")
     assert code == 0
-    assert "Begin with sads summary" in out
+    assert "Example: sads summary iddpm-16" in out
 
 
 def test_help_describes_every_command(sads, monkeypatch):

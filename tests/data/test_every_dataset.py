@@ -30,6 +30,7 @@ TEXTS = (
     "gaussian",
     "gaussian:moment=npy:{}/a.npy,scale",
     "gaussian:moment=digits,size=4",
+    "mixture:{}/mixture.npz",
 )
 
 
@@ -46,6 +47,8 @@ def home(tmp_path_factory):
     (place / "pictures").mkdir()
     for number, image in enumerate(images):
         Image.fromarray(image).save(place / "pictures" / f"{number:02}.png")
+    means = np.random.default_rng(1).standard_normal((2, *SHAPE))
+    np.savez(place / "mixture.npz", means=means, deviations=np.array([0.5, 1.0]))
     sads.estimate_geometry("linear", shape="1x4x4", probe="gaussian:1").save(place / "geometry")
     return place
 
