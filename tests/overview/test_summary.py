@@ -50,7 +50,9 @@ def test_the_table_names_everything(blind):
     assert "of 64 directions" in rows["anisotropy"][0]
     assert "eigenvalue" in rows["mean of channel 0"][0]
     assert "eigenvalue" in rows["low frequencies"][0]
-    assert rows["learned last"][0].startswith("mean of channel 0, on gaussian")
+    told = rows["learned last"][0]
+    assert "on gaussian" in told
+    assert told.startswith("no order to forecast") == (not blind.forecast.has_order)
     assert closing(blind) == f"Next, what to change:\n  sads doctor {SMALL} --shape 1x8x8"
     assert "time-blind" in str(blind)
     assert "<table>" in blind._repr_html_()

@@ -32,7 +32,7 @@ from ..learning.validity import kind_of
 from ..networks import ScoreFamily
 from .values import Summary
 
-NETWORKS, FORECAST = 192, 8  # of the geometries; of the forecast
+NETWORKS, FORECAST = 192, 12  # of the geometries; of the forecast
 LARGE = 1_024  # entries of a sample from which batches are small
 LOWEST = 0.1  # the low frequencies: this share of all, without the constant
 MOST_COSINES = 64  # of a channel that are looked at
