@@ -77,7 +77,8 @@ def families_bar(title: str = "") -> "Iterator[Callable[[str, Progress], None]]"
 class _TimeOfChosen:
     """Says once how long an estimate will take in a subspace that was chosen without being asked.
 
-    Somebody who asked for the whole may not expect that it runs at all.
+    Somebody who asked for the whole may not expect that it runs at all. Where the number of
+    networks is known, it is said before the first of them, otherwise once their pace is known.
     """
 
     def __init__(self) -> None:
@@ -88,8 +89,10 @@ class _TimeOfChosen:
 
         if self.count is None or not progress.chosen or progress.stage:
             return
-        self.count.update(progress.networks, progress.expected, "")
-        left = self.count.seconds_left()
+        left = progress.seconds
+        if left is None:
+            self.count.update(progress.networks, progress.expected, "")
+            left = self.count.seconds_left()
         if left is None:
             return
         self.count = None
