@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,6 +105,9 @@ class DaskEngine(Engine):
         options = {} if gpu is None else {"resources": gpu}
         self.executor: Executor = self._client.get_executor(pure=False, **options)
 
+    def submit(self, function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
+        return self.executor.submit(called_on_dask, function, *arguments)
+
     @property
     def slots(self) -> int:
         if not self._fixed and time.monotonic() - self._asked > REFRESH_SECONDS:
@@ -135,6 +139,23 @@ class DaskEngine(Engine):
         if self._client.cluster is not None:
             with suppress(Exception):
                 self._client.cluster.close()
+
+
+def called_on_dask(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """A call by a worker of dask, which keeps the memory that it frees, as a local worker does.
+
+    Nannies of dask start workers with a threshold of 64 KiB in the environment, above which glibc
+    returns all memory to the kernel at once and no longer learns what is asked for again.
+    """
+    _keep_freed_memory_once()
+    return function(*arguments)
+
+
+@cache
+def _keep_freed_memory_once() -> None:
+    from ..devices import keep_freed_memory  # with torch, which takes seconds to load
+
+    keep_freed_memory()
 
 
 def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> Any:
