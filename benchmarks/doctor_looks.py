@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.stats import beta
 
 import sads
@@ -37,12 +37,11 @@ from sads.doctor.findings.spectrum import (
 )
 from sads.doctor.patient import Examined, Patient, admit
 from sads.geometry import Geometry
-from sads.geometry.geometry import exact_geometry
 from sads.geometry.running_sums import State
 from sads.inspection.readout import Sampled
 from sads.randomness import stream
 from sads.storage.files import atomic_write, write_bytes
-from tests.comparison.synthetic import plan_of
+from tests.comparison.synthetic import exact, plan_of
 
 LOOKS = RECORD.with_name("doctor-looks.json")
 BEGIN, END = "<!-- table of looks: generated -->", "<!-- end of the looks -->"
@@ -101,7 +100,7 @@ def smooth(share: float) -> Factor:
     def excess(logarithm: float) -> float:
         return _measured(_raised(logarithm)) - share
 
-    return _raised(float(brentq(excess, -5.0, 5.0)))
+    return _raised(root_scalar(excess, bracket=(-5.0, 5.0)).root)
 
 
 def _raised(logarithm: float) -> Factor:
@@ -112,7 +111,7 @@ def _raised(logarithm: float) -> Factor:
 
 
 def _measured(factor: Factor) -> float:
-    return low_frequency_share(exact_geometry(plan_of(Sampled(SHAPE)), factor, 0.0))[0]
+    return low_frequency_share(exact(factor, readout=Sampled(SHAPE)))[0]
 
 
 def patient_of(zero: Geometry, gaussian: Geometry, *, looks: int, part: float) -> Examined:

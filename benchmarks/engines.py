@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    parts = arguments.parts or list(PARTS)
+    parts: list[str] = arguments.parts or [*PARTS]
     threads = torch.get_num_threads()
     found = {}
     if "stacks" in parts:
