@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..devices import is_memory_error, require_memory
-from ..errors import NetworkError, SadsError, brief
+from ..devices import require_memory
+from ..errors import NetworkError, SadsError, brief, is_memory_error
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.adapters import Assumptions, assumptions_of
 from ..networks.adapters.explain import why_not_called

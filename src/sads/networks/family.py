@@ -18,8 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..devices import is_memory_error
-from ..errors import InputError, NetworkError, SadsError, brief
+from ..errors import InputError, NetworkError, SadsError, brief, is_memory_error
 from ..foundation.sibling_imports import Housed
 from ..path import DiffusionPath, RectifiedFlow, Schedule, prediction_named, time_values
 from .adapters import Assumptions, Calling, adapt, assumptions_of

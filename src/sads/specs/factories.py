@@ -39,7 +39,7 @@ def make_family(
 ) -> ScoreFamily:
     """The family of a specification; see `NetworkSpec.family`."""
     make = None if spec.place or spec.name in PRESETS else plug_in(NETWORKS, spec.name)
-    # What a plug-in calls by one of these names is its own.
+    # A plug-in may have fields of its own with these names.
     own = () if make is None else inspect.signature(make).parameters
     said = {k: v for k, v in spec.fields.items() if k in OPTIONS and k not in own}
     fields = {k: v for k, v in spec.fields.items() if k not in said}
@@ -77,7 +77,7 @@ def make_family(
 
 
 def _converted(fields: Mapping[str, str], make: Callable[..., Any]) -> dict[str, Any]:
-    """The fields of a network as the types that its signature declares; others as they are."""
+    """The fields of a network in the types that its signature declares; others unchanged."""
     types = {n: p.annotation for n, p in inspect.signature(make, eval_str=True).parameters.items()}
     values = {
         key: convert(key, value, types[key]) if key in types else value
@@ -97,7 +97,7 @@ def _plugged_in(
     shape: tuple[int, ...] | None,
     path: DiffusionPath | None,
 ) -> ScoreFamily:
-    """The family of another package's preset; the default of its `shape` is its own."""
+    """The family of another package's preset; `shape` may have a default there."""
     parameters = inspect.signature(make).parameters
     for field in fields:
         if field not in parameters:
@@ -149,7 +149,7 @@ def _shapeless(spec: NetworkSpec) -> InputError:
 
 
 def _with_toml(calling: Calling | None, path: Path) -> Calling | None:
-    """What is stated in a file, with what TOML beside it states."""
+    """What a factory's file states about calls, joined with the TOML file beside it."""
     if path.suffix not in (".py", ".json") or (beside := toml_beside(path)) is None:
         return calling
     stated = calling or Calling()
@@ -224,7 +224,7 @@ def _load_module(name: str) -> ModuleType:
 
 
 def guarded(load: Callable[[], Result], name: str) -> Result:
-    """What an import of other people's code returns, if it ends in time and does not fail."""
+    """Import other people's code, with a time limit and with errors turned into ours."""
     try:
         with global_state_kept(), time_limit(IMPORT_SECONDS, f"importing {name}"):
             return load()

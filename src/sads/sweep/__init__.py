@@ -1,4 +1,4 @@
-"""Sweeps: many trials that survive anything, on one machine or many."""
+"""Sweeps: many trials, on one machine or many, that survive crashes and full disks."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .store.database import read_rows
     from .store.results import Results, load_results
 
-# Names are imported when they are first used: reading results needs no torch and no NumPy.
+# Names are imported on first use, because reading results needs neither torch nor NumPy.
 _HOME_OF = {
     "PROTOCOLS": "describe.protocol",
     "Protocol": "describe.protocol",

@@ -1,8 +1,8 @@
-"""How long a sweep will take, measured: a few steps of each kind of trial, on its workers.
+"""How long a sweep will take, measured by a few steps of each kind of trial on its workers.
 
-As many calibrations as there are workers run at the same time, so that the estimate includes what
-they take from each other. Training is timed at batches of at most 128 and scaled to the protocol's,
-sampling for one chunk, distances for at most 500 samples, risk at the coarsest tolerance.
+All workers calibrate at the same time, so that the estimate includes how much they slow each other
+down. Training is timed at batches of at most 128 and scaled to the batch of the protocol, sampling
+for one chunk, distances for at most 500 samples, risk at the coarsest tolerance.
 """
 
 import math
@@ -24,7 +24,7 @@ BUDGET_SECONDS = 3.0  # for each of training and sampling
 MOST_STEPS = 20
 BATCH = 128
 ROWS = 500
-FINE_RISK = 3  # evaluations for the risk of a trial, relative to the least
+FINE_RISK = 3  # evaluations that the risk of a trial takes, relative to the coarsest one
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Estimate:
     """What pending trials will take.
 
     Attributes:
-        kinds: an example of each kind of trial, how many there are, and what one costs.
+        kinds: an example of each kind of trial, the number of that kind, and the cost of one.
         slots: trials that run at once.
-        seconds: all of them.
+        seconds: the time for all of them.
     """
 
     kinds: list[tuple[Trial, int, Timings]]
@@ -66,11 +66,6 @@ def estimate(pending: list[Planned], engine: Engine) -> Estimate:
     return Estimate(measured, slots, total / slots)
 
 
-def _mean(costs: list[Timings]) -> Timings:
-    names = Timings.model_fields
-    return Timings(**{n: sum(getattr(c, n) for c in costs) / len(costs) for n in names})
-
-
 class _EnoughError(Exception):
     """Raised out of a loop that has been timed for long enough."""
 
@@ -94,7 +89,7 @@ def _clock(times: list[float]) -> None:
 
 
 def _pace(times: list[float]) -> float:
-    """Seconds of a step; the first one warms up."""
+    """Seconds per step; the first one is warm-up and does not count."""
     return (times[-1] - times[0]) / max(1, len(times) - 1)
 
 
@@ -162,7 +157,7 @@ def _distance(trial: Trial) -> float:
 
 
 def _risk(trial: Trial) -> float:
-    """A coarse risk of an untrained network, times what a fine one usually takes."""
+    """The time for a coarse risk of an untrained network, scaled to that of a fine one."""
     from ...learning import Optimum, measure_risk
 
     family = family_of(trial)
