@@ -140,14 +140,16 @@ class Ends(DiffusionPath):
 
 @pytest.mark.parametrize("prediction", ["v", "x0", "flow"])
 def test_predictions_that_tell_no_noise_without_signal_are_refused(prediction: str):
-    with pytest.raises(InputError, match=f"{prediction} does not tell .* level 4 .* no signal"):
+    with pytest.raises(
+        InputError, match=f"{prediction} does not determine .* level 4 .* no signal"
+    ):
         prediction_named(prediction).conversion(Ends(last=1.0))
     prediction_named(prediction).conversion(Ends())
 
 
 @pytest.mark.parametrize("prediction", ["x0", "score"])
 def test_predictions_that_tell_no_noise_without_noise_are_refused(prediction: str):
-    with pytest.raises(InputError, match=f"{prediction} does not tell .* level 0 .* no noise"):
+    with pytest.raises(InputError, match=f"{prediction} does not determine .* level 0 .* no noise"):
         prediction_named(prediction).conversion(Ends(first=0.0))
 
 

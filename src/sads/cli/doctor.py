@@ -3,8 +3,8 @@
 import json as jsonlib
 import sys
 from pathlib import Path
-from typing import Literal
 
+from ..foundation.choices import Severity
 from .options import Flag, Seed
 
 
@@ -14,7 +14,7 @@ def doctor(
     shape: str | None = None,
     networks: int | None = None,
     seed: Seed = 0,
-    fail_on: Literal["error", "warning", "note"] | None = None,
+    fail_on: Severity | None = None,
     junit: Path | None = None,
     json: Flag = False,
     all: Flag = False,  # noqa: A002 - the name of the option

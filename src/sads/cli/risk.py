@@ -2,8 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Literal
 
+from ..foundation.choices import RiskOf
 from .options import Flag, Seed
 
 
@@ -18,7 +18,7 @@ def risk(
     exact: Flag = False,
     timestep_law: str = "uniform",
     loss_weights: str = "uniform",
-    of: Literal["noise", "clean"] = "noise",
+    of: RiskOf = "noise",
     sigmas: str | None = None,
     tolerance: float = 0.02,
     seed: Seed = 0,

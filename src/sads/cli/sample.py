@@ -5,8 +5,8 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
+from ..foundation.choices import SolverName
 from .options import Flag, Seed
 
 
@@ -16,7 +16,7 @@ def sample(
     count: int,
     out: Path,
     steps: int | None = None,
-    solver: Literal["ddpm", "ddim", "euler", "heun"] | None = None,
+    solver: SolverName | None = None,
     eta: float | None = None,
     seed: Seed = 0,
     chunk: int = 64,

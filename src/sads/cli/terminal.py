@@ -25,8 +25,5 @@ def _spelled_out(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
-    return "".join(_SPELLED.get(one, _escaped(one)) for one in missing), error.end
-
-
-def _escaped(character: str) -> str:
-    return character.encode("ascii", "backslashreplace").decode()
+    spelled = [_SPELLED.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing]
+    return "".join(spelled), error.end

@@ -26,7 +26,7 @@ from ..networks import ScoreFamily
 from ..networks.adapters import own_prediction
 from ..probes import Probe
 from .last_layer import LastLayer, scales_at
-from .members import LARGEST_SMALL
+from .members import LARGEST_SMALL, parameter_bytes
 from .tracing import NoLastLayer, read
 
 TOGETHER = 50  # timesteps of a small network that are evaluated at once
@@ -139,7 +139,10 @@ def measured_tail(
         raise NoLastLayer("both what is added to its last layer and its scale vary")
     own = np.mean([float(call.u.square().mean()) for _, call in at_probe])
     energy = probe.energy(family.size, family.schedule) / family.size
-    rest = _mean_square([a for a, _ in at_probe]) if slopes is None else slopes**2 * energy
+    if slopes is None:
+        rest = float(torch.cat([a for a, _ in at_probe]).double().square().mean())
+    else:
+        rest = slopes**2 * energy
     proposal = scales**2 * max(float(own), 1e-12) + rest
     total = float(weights @ proposal)
     share = float(weights @ scales**2) / total
@@ -184,10 +187,6 @@ def _agree(values: list[float | None]) -> bool:
     return bool(np.ptp(known) <= PROPORTIONAL * (1 + np.abs(known).max()))
 
 
-def _mean_square(values: list[Tensor]) -> float:
-    return float(torch.cat(values).double().square().mean())
-
-
 def _ratio(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> float | None:
     """c_t of a = c_t x; None if a is something else."""
     a = read(network, x, t, layer.index)[0].double()
@@ -205,8 +204,7 @@ def _tables(
 ) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
     """s_t and c_t measured at every timestep that has a weight."""
     scales, slopes = np.zeros(family.schedule.steps), np.zeros(family.schedule.steps)
-    size = sum(p.numel() * p.element_size() for p in network.parameters())
-    together = TOGETHER if size <= LARGEST_SMALL else 1
+    together = TOGETHER if parameter_bytes(network) <= LARGEST_SMALL else 1
     steps = np.flatnonzero(weights)
     energy = float(x.double().square().sum())
     for start in range(0, len(steps), together):

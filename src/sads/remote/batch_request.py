@@ -5,7 +5,6 @@ from what the driver has: the code of this package, the libraries that it uses, 
 named file, or the networks that are built from it.
 """
 
-import socket
 import threading
 from dataclasses import replace
 from functools import lru_cache
@@ -123,8 +122,3 @@ def _require_same_files(request: BatchRequest, network: NetworkSpec, probe: Prob
                 f"the files of {asked} differ there: every machine needs the same files at the "
                 "same place"
             )
-
-
-def host() -> str:
-    """The name of this machine, for messages."""
-    return socket.gethostname()

@@ -7,6 +7,7 @@ with any number of workers, in whatever order they answer and however many of th
 
 import base64
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from typing import Any
@@ -27,7 +28,7 @@ from ..networks import ScoreFamily
 from ..probes import Probe
 from ..specs import NetworkSpec, ProbeSpec
 from ..specs.coercion import Network
-from .batch_request import BatchRequest, host, source_of
+from .batch_request import BatchRequest, source_of
 
 PRELOADED = ("sads.remote.batches",)  # importing torch takes seconds
 HELD_BYTES = 2**31  # memory for moments that wait for their turn
@@ -116,7 +117,9 @@ def batch_moment(request: str, batch: int, count: int) -> str:
             moment = source_of(request).moment(batch, count)
         return json.dumps({"rows": len(moment), "values": _packed(moment)})
     except Exception as error:
-        return json.dumps({"kind": _kind(error), "error": f"{host()}: {_said(error)}"})
+        return json.dumps(
+            {"kind": _kind(error), "error": f"{socket.gethostname()}: {_said(error)}"}
+        )
 
 
 def _kind(error: Exception) -> str:

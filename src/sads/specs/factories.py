@@ -160,7 +160,11 @@ def _with_toml(calling: Calling | None, path: Path) -> Calling | None:
 def find_factory(where: str, attribute: str) -> tuple[Callable[[], Any], Calling]:
     """The callable `attribute` of a Python file or module, and what is stated of its networks."""
     house = Neighbourhood(Path(where).parent) if where.endswith(".py") else None
-    module = _load_module(where) if house is None else _load_file(Path(where), house)
+    module = (
+        guarded(lambda: importlib.import_module(where), where)
+        if house is None
+        else _load_file(Path(where), house)
+    )
     name = f"{where}:{attribute}"
     if not hasattr(module, attribute):
         close = get_close_matches(
@@ -217,10 +221,6 @@ def _load_file(path: Path, house: Neighbourhood) -> ModuleType:
         return module
 
     return guarded(load, str(path))
-
-
-def _load_module(name: str) -> ModuleType:
-    return guarded(lambda: importlib.import_module(name), name)
 
 
 def guarded(load: Callable[[], Result], name: str) -> Result:

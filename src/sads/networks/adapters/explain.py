@@ -50,15 +50,22 @@ def _advice(member: Adapted, x: Tensor, error: Exception) -> str:
     missing = _missing(member, error)
     proposal = values_for(member, missing, x, t) if missing else None
     if missing and proposal is None:
+        zeros = Proposal({name: _zeros(name) for name in missing})
         tried = "tried zeros like the input, vectors and tokens of its layers' widths, labels"
-        return f"{tried}, and nothing fits; {_lines(member, missing)}"
+        return f"{tried}, and nothing fits; {_to_write(member, zeros)}"
     proposal = proposal or (None if member.calling.inputs else other_layouts(member, x, t))
     if proposal is None:
         return ""
     if member.calling.inputs is not None:
-        entries = ", ".join(f'"{name}": {code}' for name, code in proposal.given.items())
-        return f"let your `inputs(x, t)` also return {{{entries}}}"
+        return _to_write(member, proposal)
     return f"the call works with these lines, if they are what you mean: {_written(proposal)}"
+
+
+def _to_write(member: Adapted, proposal: Proposal) -> str:
+    """The lines to write, or what a function of the user should return as well."""
+    if member.calling.inputs is None:
+        return _written(proposal)
+    return f"let your `inputs(x, t)` also return {proposal.returned}"
 
 
 def _written(proposal: Proposal) -> str:
@@ -162,14 +169,6 @@ def _missing(member: Adapted, error: Exception) -> list[str]:
         empty = [p.name for p in left_out if p.default is None]
         needed += [name for name in empty if name in CONDITIONS] or empty[:3]
     return needed
-
-
-def _lines(member: Adapted, missing: list[str]) -> str:
-    """The lines that pass what is missing."""
-    given = ", ".join(f'"{name}": {_zeros(name)}' for name in missing)
-    if member.calling.inputs is not None:
-        return f"let your `inputs(x, t)` also return {{{given}}}"
-    return f"{PLACE}: `def inputs(x, t):` | `    return {{{given}}}`"
 
 
 def _wrapper() -> str:

@@ -41,10 +41,14 @@ class Proposal:
     back: str = ""
 
     @property
+    def returned(self) -> str:
+        """The dictionary that `inputs` returns."""
+        return "{" + ", ".join(f'"{name}": {code}' for name, code in self.given.items()) + "}"
+
+    @property
     def lines(self) -> list[str]:
         """The lines to write."""
-        entries = ", ".join(f'"{name}": {code}' for name, code in self.given.items())
-        stated = ["def inputs(x, t):", f"    return {{{entries}}}"]
+        stated = ["def inputs(x, t):", f"    return {self.returned}"]
         return stated + (
             ["def unpatchify(output, x):", f"    return {self.back}"] * bool(self.back)
         )

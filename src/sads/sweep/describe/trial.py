@@ -113,6 +113,11 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         named = [self.rotation_directory, self.geometry and Path(self.geometry)]
         return (*self.network.paths(), *self.data.paths(), *(path for path in named if path))
 
+    @property
+    def kind(self) -> tuple[NetworkSpec, str | None, Protocol]:
+        """Trials of one kind take about the same time."""
+        return self.network, self.shape, self.protocol
+
     def __str__(self) -> str:
         """The trial in a few words, for tables."""
         return in_words(str(self.network), str(self.data), self.rotation, self.rank, self.seed)

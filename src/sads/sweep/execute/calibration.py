@@ -47,10 +47,8 @@ def estimate(pending: list[Planned], engine: Engine) -> Estimate:
     kinds: dict[tuple[Any, ...], Trial] = {}
     counts: Counter[tuple[Any, ...]] = Counter()
     for planned in pending:
-        trial = planned.trial
-        key = trial.network, trial.shape, trial.protocol
-        kinds.setdefault(key, trial)
-        counts[key] += 1
+        kinds.setdefault(planned.trial.kind, planned.trial)
+        counts[planned.trial.kind] += 1
     measured = []
     for key, trial in kinds.items():
         text = trial.seen_from(Path.cwd()).model_dump_json()

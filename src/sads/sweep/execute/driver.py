@@ -152,7 +152,7 @@ class Driver:
             ) from error
         for result in results:
             self._state.status[result.id] = DONE
-            known = self._state.seconds.setdefault(_kind(result.trial), [])
+            known = self._state.seconds.setdefault(result.trial.kind, [])
             known.append(result.timings.seconds)
             shutil.rmtree(self._store.layout.work(result.id), ignore_errors=True)
 
@@ -203,13 +203,8 @@ class Driver:
             return None
         usual = sum(means.values()) / len(means)
         ahead = (*state.queue, *state.running.values())
-        total = sum(means.get(_kind(self._trials[i]), usual) for i in ahead)
+        total = sum(means.get(self._trials[i].kind, usual) for i in ahead)
         return total / max(1, min(self._engine.slots, len(ahead)))
-
-
-def _kind(trial: Trial) -> tuple[Any, ...]:
-    """Trials of one kind take about the same time."""
-    return trial.network, trial.shape, trial.protocol
 
 
 def _exception(future: Future[str]) -> BaseException | None:
