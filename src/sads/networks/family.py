@@ -29,7 +29,7 @@ from .isolation import seeded, seeded_as_before
 MEMBER = "a network of a family"  # the purpose of its random stream
 #: The path of a family if none is given. It is recognised by identity, so that a family that
 #: predicts the velocity of a flow can get the path of a flow instead.
-UNTOLD: DiffusionPath = Schedule()
+DEFAULT_PATH: DiffusionPath = Schedule()
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class ScoreFamily:
 
     factory: Callable[[], Any]
     shape: tuple[int, ...]
-    schedule: DiffusionPath = UNTOLD
+    schedule: DiffusionPath = DEFAULT_PATH
     name: str = "network"
     training: Training = Training()
     prediction: str | None = None
@@ -84,7 +84,7 @@ class ScoreFamily:
     calling: Calling | None = None
 
     def __post_init__(self) -> None:
-        if self.prediction == "flow" and self.schedule is UNTOLD:
+        if self.prediction == "flow" and self.schedule is DEFAULT_PATH:
             object.__setattr__(self, "schedule", RectifiedFlow())
         if not callable(self.factory):
             kind = type(self.factory).__name__

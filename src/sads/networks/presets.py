@@ -17,7 +17,7 @@ from ..path import DiffusionPath
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
-from .family import UNTOLD, ScoreFamily, Training
+from .family import DEFAULT_PATH, ScoreFamily, Training
 from .linear import Linear
 from .mlp import MLP
 from .ssm import SSM
@@ -96,7 +96,7 @@ def preset_family(
     sizes = "x".join(map(str, shape))
     require_memory(needed, f"{spelled} on {sizes}", "choose a smaller shape")
     factory = partial(preset.network, shape, **chosen)
-    family = ScoreFamily(factory, shape, schedule or UNTOLD, spelled, preset.training)
+    family = ScoreFamily(factory, shape, schedule or DEFAULT_PATH, spelled, preset.training)
     try:
         family.member(0)  # refuses a shape or field that the network cannot take
     except (NetworkError, RuntimeError, MemoryError) as error:

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
 from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
-from ..networks.family import UNTOLD
+from ..networks.family import DEFAULT_PATH
 from ..networks.fresh_copies import Fresh, fresh_networks
 from ..networks.stored_weights import load_weights
 from ..path import DiffusionPath
@@ -75,7 +75,7 @@ def as_family(
     name = getattr(source, "__name__", type(source).__name__)
     if isinstance(source, nn.Module):
         source = as_fresh(source).factory
-    return ScoreFamily(source, size, path or UNTOLD, name, prediction=prediction)
+    return ScoreFamily(source, size, path or DEFAULT_PATH, name, prediction=prediction)
 
 
 def as_family_and_origin(
@@ -137,7 +137,7 @@ def as_dataset(
 
     Args:
         source: the data.
-        shape: shape of one sample, where a string does not tell it.
+        shape: shape of one sample, if a string does not give it.
         split: the split to use where a string names none.
         drawn: how many samples of synthetic data to draw, where a string does not say it.
     """
@@ -169,7 +169,7 @@ def as_splits(source: Data, *, shape: tuple[int, ...] | None = None) -> tuple[Da
 def as_dataset_pair(
     a: Data, b: Data, *, shape: tuple[int, ...] | None = None
 ) -> tuple[Dataset, Dataset]:
-    """Two sets to compare; one that does not tell its shape gets the shape of the other.
+    """Two sets to compare; one without a shape of its own gets the shape of the other.
 
     Arrays are samples as they are. Everything else may have been trained on in part, so its
     held-out split is taken.

@@ -95,7 +95,7 @@ class DataSpec(Spec, frozen=True):
 
     @property
     def tells_shape(self) -> bool:
-        """Whether the data itself tells the shape of a sample."""
+        """Whether the data itself has a shape."""
         if self.geometry is not None or self.moment is not None:
             return True
         return not self.synthetic or self.kind == "mixture"
@@ -186,8 +186,8 @@ class DataSpec(Spec, frozen=True):
         """The samples, with what is known about them.
 
         Args:
-            shape: shape of one sample; needed where the data does not tell it, checked where it
-                does.
+            shape: shape of one sample; needed if the data has no shape of its own, otherwise
+                checked.
             split: `train`, `held-out` or None, where the text names none.
             count: how many samples, where the text does not say it.
             seed: of the draw, where the text names none.

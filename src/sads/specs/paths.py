@@ -46,12 +46,12 @@ def path_named(name: str, *, levels: int = LEVELS, shift: float | None = None) -
     if name not in NAMES:
         raise InputError(f"unknown path {name!r}{expected_one_of(name, NAMES)}")
     if shift is not None and name != "flow":
-        raise InputError(f"a shift is of the path flow, got one of {name}: leave it out")
+        raise InputError(f"only the path flow has a shift, got one for {name}: leave it out")
     return path_of(NAMES[name], levels, {} if shift is None else {"shift": shift})
 
 
 @dataclass(frozen=True)
-class Told:
+class Stated:
     """What the options of a network say about path, prediction and time.
 
     Attributes:
@@ -71,13 +71,13 @@ class Told:
     guidance: float | None = None
 
 
-def told_by(fields: Mapping[str, str]) -> Told:
+def stated_by(fields: Mapping[str, str]) -> Stated:
     """What the options of a network say.
 
     Raises:
         InputError: for unknown values.
 
-    >>> told_by({"prediction": "flow", "levels": "100"}).path
+    >>> stated_by({"prediction": "flow", "levels": "100"}).path
     RectifiedFlow(steps=100, shift=1.0)
     """
     prediction, time = fields.get("prediction"), fields.get("time")
@@ -95,4 +95,4 @@ def told_by(fields: Mapping[str, str]) -> Told:
     reverse = convert("reverse", fields.get("reverse", "false"), bool)
     label = convert("class", fields["class"], int) if "class" in fields else None
     guidance = convert("guidance", fields["guidance"], float) if "guidance" in fields else None
-    return Told(prediction, path, time, reverse, label, guidance)
+    return Stated(prediction, path, time, reverse, label, guidance)

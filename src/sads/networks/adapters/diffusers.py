@@ -12,7 +12,7 @@ from torch import nn
 from ...errors import InputError, brief, expected_one_of
 from ...path import DiffusionPath
 from ...storage.files import regular_file
-from ..family import UNTOLD, ScoreFamily
+from ..family import DEFAULT_PATH, ScoreFamily
 from .convention import TIMES
 
 #: Classes that are tested. Other classes are accepted if their `forward` takes a time.
@@ -54,7 +54,7 @@ def diffusers_family(
     factory = partial(_build, chosen, config, path)
     shape = shape or _shape(config, chosen, path)
     label = name or f"diffusers:{path}"
-    return ScoreFamily(factory, shape, schedule or UNTOLD, label, prediction=prediction)
+    return ScoreFamily(factory, shape, schedule or DEFAULT_PATH, label, prediction=prediction)
 
 
 def _read(path: Path) -> dict[str, Any]:
