@@ -45,9 +45,9 @@ def _to_tensorboard(
 class _WandbRun:
     """Hands windows on to a run of Weights & Biases without moving its counter of steps.
 
-    A row of theirs is one step of the loop. A window is added to the row that the loop is at and
-    left open, so that nothing the loop logs is shifted or refused. Where the loop has logged nothing
-    since the window before, that one's row is closed first.
+    A row of theirs is one step of the loop. A window is added to the row that the loop is at, which
+    stays open, so that nothing the loop logs is shifted or refused. Where the loop has logged
+    nothing since the window before, that one's row is closed first.
     """
 
     def __init__(self, run: Any):
