@@ -11,7 +11,7 @@ import sads
 BLOCK, HEADER = 32_768, 7  # of the log of records that an offline run of wandb is kept in
 
 # The packages and what they import warn of each other; here that is not of interest.
-pytestmark = pytest.mark.filterwarnings("ignore::Warning:(?!sads)")
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture
