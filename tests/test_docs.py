@@ -84,6 +84,28 @@ def test_commands_that_take_long_are_understood(words):
     assert command.__name__ == words[0]
 
 
+def _mentioned_commands():
+    """Commands within sentences and workflows, abbreviated often, with the page they stand on."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        spans = re.findall(r"`sads ([a-z]+)((?: [^`]*)?)`", text)
+        spans += re.findall(r"^\s*- run: sads ([a-z]+)(.*)$", text, flags=re.MULTILINE)
+        for name, rest in spans:
+            yield pytest.param(name, rest, id=f"{page.stem}:{name}{rest}")
+
+
+@pytest.mark.parametrize(("name", "rest"), [*dict.fromkeys(_mentioned_commands())])
+def test_commands_in_sentences_exist_with_their_options(name, rest):
+    known = {own for one in app[name].assemble_argument_collection() for own in one.names}
+    assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) <= known | {"--help"}
+
+
+def test_python_stands_on_pages_that_are_executed():
+    kinds = {page: {block.language for block in blocks(page)} for page in PAGES}
+    elsewhere = {page for page, languages in kinds.items() if "python" in languages} - {*RUN}
+    assert elsewhere <= {ROOT / "README.md"}  # which has a test of its own
+
+
 def test_the_tutorial_and_every_guide_are_executed():
     known = {p.relative_to(ROOT / "docs").as_posix() for p in RUN if "docs" in p.parts}
     guides = {p.relative_to(ROOT / "docs").as_posix() for p in ROOT.glob("docs/how-to/*.md")}

@@ -121,7 +121,8 @@ def assert_same_geometry(
     elif comparison.different:
         lines = comparison_sentences(comparison)
         text = "\n".join([f"the geometry of {family.name} is not that in {golden}.", *lines])
-        pytest.fail(f"{text}\nIf that is meant, accept it with {UPDATE}.", pytrace=False)
+        todo = f"If that is meant, accept it with {UPDATE}; if not, take back what changed it."
+        pytest.fail(f"{text}\n{todo}", pytrace=False)
     return comparison
 
 
@@ -207,7 +208,8 @@ def assert_learns(
         pytest.fail(
             f"{family.name} hardly learns {label}: {shares[label]:.1%} of the "
             f"{'excess risk' if after.exact else 'held-out loss'} has gone after {iterations} "
-            f"steps, expected {worst:.1%}. Ask what is wrong with it: sads doctor",
+            f"steps, expected {worst:.1%}. To do: ask sads doctor what keeps the network from it; "
+            "if it is only slow, allow more iterations or a larger learning_rate.",
             pytrace=False,
         )
     return shares

@@ -266,10 +266,14 @@ class Run:
     """Takes what a run of Weights & Biases takes."""
 
     def __init__(self):
-        self.logged = []
+        self.logged, self.axes, self.step = [], {}, 0
 
-    def log(self, values):
+    def define_metric(self, name, step_metric):
+        self.axes[name] = step_metric
+
+    def log(self, values, commit=True):
         self.logged.append(values)
+        self.step += commit
 
 
 def test_writers_get_scalars_and_pictures(monkeypatch):
@@ -285,8 +289,9 @@ def test_writers_get_scalars_and_pictures(monkeypatch):
     assert [step for _, step, _ in writer.images] == [2, 4]
     picture, _, order = writer.images[0]
     assert (picture.dtype, picture.ndim, picture.shape[2], order) == (np.uint8, 3, 3, "HWC")
-    assert run.logged[1]["monitor/updates"] == 4
-    kinds = [value for value in run.logged[1].values() if isinstance(value, tuple)]
+    assert [values.get("monitor/updates") for values in run.logged] == [2, None, 4]
+    assert run.axes["loss/mean of channel 0"] == "monitor/updates"
+    kinds = [value for value in run.logged[2].values() if isinstance(value, tuple)]
     assert kinds[0][0] == "image"
     with pytest.raises(InputError, match="SummaryWriter"):
         monitor.log_to(object())

@@ -7,7 +7,7 @@
 | geometry    | at x = 0, with its error                         |
 | forecast    | one step of fresh networks on small batches      |
 
-Together they took 10 s of processor time for iddpm-16 and 29 s for a U-Net of 3x32x32.
+Together they took 13 s of processor time for iddpm-16 (two threads), 32 s for iddpm-cifar10 (one).
 """
 
 import time

@@ -72,7 +72,7 @@ def _subject(subject: Subject, answer: Answer) -> dict[str, Any]:
     return {
         "name": main.label,
         "directory": main.directory,
-        "taken_as": " ".join(taken_as(main.geometry.plan)),
+        "taken_as": " ".join(taken_as(main.geometry.plan)).replace("`", ""),
         "answer": answer,
         "notes": [] if subject.alignment is None else notes(subject.alignment),
         "bands": _bands(subject),
