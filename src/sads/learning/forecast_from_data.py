@@ -7,8 +7,9 @@ from ..data import Dataset
 from ..directions.sets import Cosines, DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..networks import ScoreFamily
-from .forecast import Forecast, forecast_training
+from .forecast import Forecast
 from .forecast_setting import Scene
+from .make_forecast import forecast_training
 from .recipe import Recipe
 from .targets import goal_for
 from .validity import LADDER, cheapest_passed, kind_of, method_named

@@ -9,14 +9,14 @@ import time as clock
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
 from ..data import Dataset
-from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
+from ..directions.sets import DirectionSet
 from ..errors import InputError
 from ..foundation.choices import Prediction
 from ..geometry import Geometry
@@ -26,6 +26,7 @@ from ..storage.files import writing
 from .expected_order import ExpectedOrder, expected_order
 from .forecast import Forecast
 from .loggers import logger_of
+from .monitor_axes import TimeKind, time_edges, told_apart
 from .record_artefact import FILE, load_record, write_record
 from .streaming_sums import Sums, added_up
 from .training_record import Lag, TrainingRecord, Window
@@ -39,7 +40,6 @@ EVERY = 50  # updates in a window, until there are many
 WINDOWS = 256  # kept at most
 FLUSH_SECONDS = 30.0
 
-TimeKind = Literal["index", "unit", "thousand", "sigma", "log-sigma"]
 Callback = Callable[[int, Mapping[str, float]], None]
 
 
@@ -101,7 +101,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._unavoidable = None
         if data is not None:
             self._unavoidable = unavoidable_loss(
-                variances_of_data(self.directions, samples_of(data)),
+                variances_of_data(self.directions, _samples(data)),
                 path,
                 prediction_named(prediction),
                 np.searchsorted(
@@ -287,49 +287,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self.close()
 
 
-def told_apart(
-    shape: tuple[int, ...], directions: Geometry | DirectionSet | np.ndarray | None
-) -> DirectionSet:
-    """The groups of directions that a monitor tells apart."""
-    if directions is None:
-        return MeansAndBands(shape)
-    if isinstance(directions, Geometry):
-        return bands_of(directions, shape)
-    if isinstance(directions, DirectionSet):
-        if directions.shape != shape:
-            raise InputError(f"the directions are of samples {directions.shape}, expected {shape}")
-        return directions
-    return Columns(shape, np.asarray(directions, dtype=float))
-
-
-def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
-    """The bands of a geometry as groups of its eigenvectors."""
-    if geometry.shape != shape:
-        raise InputError(f"the geometry is of samples {geometry.shape}, expected {shape}")
-    spectrum = geometry.spectrum()
-    widths = [band.width for band in spectrum.bands]
-    names = tuple(
-        f"level {band.first}" if band.width == 1 else f"levels {band.first}-{band.last}"
-        for band in spectrum.bands
-    )
-    return Eigenvectors(shape, spectrum, np.repeat(np.arange(len(widths)), widths), names)
-
-
-def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarray, " B1"]:
-    """Edges of bins of times: of equal width, or of equally many levels of noise.
-
-    >>> time_edges("unit", Schedule(), 2).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    ends = {"index": float(path.steps), "unit": 1.0, "thousand": 1000.0}
-    if kind in ends:
-        return np.linspace(0, ends[kind], bins + 1)
-    levels = np.linspace(0, path.steps - 1, bins + 1)
-    return np.interp(levels, np.arange(path.steps), time_values(kind, path))
-
-
-def samples_of(data: Dataset | np.ndarray | Tensor) -> Float[np.ndarray, "N ..."]:
-    """Samples as an array."""
+def _samples(data: Dataset | np.ndarray | Tensor) -> Float[np.ndarray, "N ..."]:
     if isinstance(data, Tensor):
         return data.detach().cpu().float().numpy()
     return data.samples if isinstance(data, Dataset) else np.asarray(data)

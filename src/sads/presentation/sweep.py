@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..foundation.versions import DRAWS
 from ..statistics.means import mean_and_error
 from ..sweep.describe.trial import in_words
-from ..sweep.store.rows import DONE, FAILED, QUARANTINED, STATUSES
+from ..sweep.store.rows import DONE, FAILED, METRICS, QUARANTINED, STATUSES
 from .markup import facts, table
 from .numbers import counted, span, with_error
 from .tables import text_table
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from ..sweep.execute.calibration import Estimate
     from ..sweep.store.results import Results
 
-_SHOWN = (
-    *("sw2", "msw2", "msw2_optimised", "w2_direction", "leakage", "loss"),
-    *("risk", "risk_along", "risk_off", "nats"),
-)
+_BESIDE = ("standard_error", "msw2_null", "p_value", "projections")  # these belong to other metrics
+_SHOWN = tuple(n for n in METRICS if n not in _BESIDE and not n.endswith("_error"))
 _KEYS = ("network", "shape", "data", "rotation", "rank", "protocol", "geometry")
 
 Row = Mapping[str, Any]

@@ -26,7 +26,8 @@ from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
 from ..statistics.means import mean_and_error
 from .halving import probability_before
-from .pilot import Piloted, PilotProtocol, run_pilot
+from .pilot import Piloted, run_pilot
+from .pilot_protocol import PilotProtocol
 from .validity import passed
 from .zero_cost import zero_cost_scores
 
