@@ -77,7 +77,7 @@ def test_an_output_of_nothing_but_biases_is_a_zero_output(name, layer):
     (pattern,) = [p for p in PATTERNS if p.name == name]
     (finding, *_) = list(zero_output(admit(pattern.family)))
     assert finding.code == "zero-output"
-    assert f"only biases reach the output, no weight does; zero at the start: {layer}" in (
+    assert f"only biases reach the output, weights do not; zero at the start: {layer}" in (
         finding.evidence
     )
 

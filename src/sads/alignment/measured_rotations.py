@@ -1,4 +1,4 @@
-"""What rotations of the data did to trained networks.
+"""The measured effect of rotations of the data on trained networks.
 
 Measured by `benchmarks/rotations.py`, which writes it into `measured_rotations.json`: held-out SW2
 of `iddpm-16` for every seed, at a short and at a longer training.
@@ -16,10 +16,10 @@ class MeasuredRotation:
     """Held-out SW2 under one rotation.
 
     Attributes:
-        data: what was rotated.
+        data: the dataset that was rotated.
         rotation: `identity`, `min` or `random`.
         rank: leading data directions that moved; None for all.
-        steps: of each training.
+        steps: the number of steps of each training.
         sw2: one value for each seed.
     """
 
@@ -31,6 +31,6 @@ class MeasuredRotation:
 
 
 def measured_rotations() -> tuple[MeasuredRotation, ...]:
-    """All that was measured."""
+    """All measurements."""
     rows = json.loads(FILE.read_text())
     return tuple(MeasuredRotation(**row | {"sw2": tuple(row["sw2"])}) for row in rows)

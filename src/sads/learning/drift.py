@@ -22,19 +22,19 @@ def drift_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
 
 
 def deviations(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, "M k"]:
-    """What each network adds to the drifts beside the share of the whole target."""
+    """How each network's drifts differ from its share of the whole target."""
     common = rows[:, 0].sum() / rows[:, 1].sum()
     return (rows[:, 0] - common * rows[:, 1]) / rows[:, 1].mean(axis=0)
 
 
 def drift_error_of(rows: Float[np.ndarray, "M 3 k"]) -> Float[np.ndarray, " k"]:
-    """Its standard error, by the delta method."""
+    """The standard error of the drift, by the delta method."""
     rest = (rows[:, 0] - drift_of(rows) * rows[:, 1]) / rows[:, 1].mean(axis=0)
     return rest.std(axis=0, ddof=1) / math.sqrt(len(rows))
 
 
 def hopeless(rows: Float[np.ndarray, "M 3 k"], tolerance: float) -> bool:
-    """Whether nothing tells directions apart and no number of networks would reach the tolerance.
+    """Whether the directions do not differ and no number of networks would reach the tolerance.
 
     Errors fall with the root of the number of networks; the spread of the drifts without them does
     not.

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Forecast(Shown):
-    """What training takes up and what it leaves noisy along each group of directions.
+    """What training learns along each group of directions, and what stays noisy.
 
     Attributes:
         about: what was forecast: network, data, target, recipe, method, seed and draws.
         labels: names of the groups.
-        widths: directions in each.
+        widths: the number of directions in each.
         rows: <taken, eps*>, <eps*, eps*> and the noise per direction, of every network.
         way: how products with the Jacobian were computed.
-        eigenvalues: of the geometry that gave the directions; None for other directions.
+        eigenvalues: the eigenvalues of the geometry that gave the directions; None for others.
         bands: the band of each eigenvector, or the number of each group.
 
     >>> import sads
@@ -60,7 +60,7 @@ class Forecast(Shown):
 
     @property
     def networks(self) -> int:
-        """Networks behind it."""
+        """The number of networks behind it."""
         return len(self.rows)
 
     @cached_property
@@ -93,7 +93,7 @@ class Forecast(Shown):
 
     @cached_property
     def reliability(self) -> float:
-        """How far another forecast would have the same order; NaN for fewer than three groups."""
+        """How well another forecast would agree on the order; NaN for fewer than three groups."""
         if len(self.labels) < 3:
             return math.nan
         return stepped_up(halves_agreement(self.rows, drift_of))
@@ -114,7 +114,7 @@ class Forecast(Shown):
         return len(self.labels) > 1 and equality(self.rows[:, 2]) < EQUAL
 
     def by_band(self) -> "Forecast":
-        """The same with the directions of each band taken together."""
+        """The same forecast with the directions of each band taken together."""
         numbers = np.unique(self.bands)
         if len(numbers) == len(self.labels):
             return self

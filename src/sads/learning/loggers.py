@@ -1,7 +1,7 @@
 """Scalars and pictures for TensorBoard and Weights & Biases, known by their methods.
 
-Neither has to be installed: a writer of TensorBoard is what has `add_scalar` and `add_image`, a run
-of Weights & Biases what has `log`.
+Neither has to be installed: a TensorBoard writer is any object with `add_scalar` and `add_image`,
+a Weights & Biases run any object with `log`.
 """
 
 import sys
@@ -18,7 +18,7 @@ Log = Callable[[int, Mapping[str, float], np.ndarray], None]
 
 
 def logger_of(writer: Any) -> Log:
-    """A function of step, scalars and picture that hands them on.
+    """A function that takes a step, its scalars and a picture, and passes them to the writer.
 
     Raises:
         InputError: if the writer is neither.
@@ -44,5 +44,5 @@ def _to_tensorboard(
 def _to_wandb(run: Any, step: int, scalars: Mapping[str, float], picture: np.ndarray) -> None:
     wandb = sys.modules.get("wandb")  # imported where the run was made
     image = picture if wandb is None else wandb.Image(picture)
-    # The run's own counter of steps goes on as the loop likes.
+    # The run's own counter of steps belongs to the training loop.
     run.log({**scalars, PICTURE: image, "monitor/updates": step})

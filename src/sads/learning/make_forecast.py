@@ -47,12 +47,14 @@ def forecast_training(
 
     Args:
         scene: the architecture, its data, the directions and the recipe.
-        method: how; one step unless given.
-        networks: how many; without it, until the tolerance is reached.
+        method: how to forecast; one step unless given.
+        networks: the number of networks; unless given, they are added until the tolerance is
+            reached.
         tolerance: root mean square error of the drifts over their spread at which to stop.
         out: directory for the result; an interrupted forecast is continued.
-        about: what else is to be told of it, the names of network and data for example.
-        on_progress: called with networks so far and that ratio, infinite where it is not known.
+        about: what else to store with it, for example the name of the data.
+        on_progress: called with the networks so far and that ratio, which is infinite until it is
+            known.
     """
     if networks is not None and networks < FEWEST:
         raise InputError(f"at least {FEWEST} networks are needed for error bars, got {networks}")
@@ -88,7 +90,7 @@ def forecast_training(
 
 
 def _require_target(scene: Scene, row: Float[np.ndarray, "3 k"]) -> None:
-    """Refuse data of which nothing is to be learned, as of v on white noise."""
+    """Refuse data from which there is nothing to learn, such as v on white noise."""
     if not row[1].sum() > ZERO * scene.family.size:
         raise InputError(
             f"the best prediction of {scene.prediction.name} on these data is zero everywhere, so "
@@ -100,7 +102,8 @@ def described(scene: Scene, method: Method) -> dict[str, Any]:
     """What identifies a forecast; a stored one is continued only if all of it agrees."""
     settings = {k: v for k, v in vars(method).items() if v is not None}
     path, predicted = scene.family.schedule, scene.prediction.name
-    # Forecasts of noise on the linear schedule are told as they were before there were others.
+    # Forecasts of noise on the linear schedule keep the description they had before other paths
+    # and predictions were added.
     paths = {} if path == Schedule() else {"path": [path.kind, path.steps, dict(path.parameters)]}
     predictions = {} if predicted == "eps" else {"predicts": predicted}
     return {
@@ -119,7 +122,7 @@ def described(scene: Scene, method: Method) -> dict[str, Any]:
 
 
 def _content(scene: Scene) -> str:
-    """A digest of data, target and directions: what they make of a fixed draw, to four digits."""
+    """A digest of data, target and directions: their values at a fixed draw, to four digits."""
     generator = stream(0, "what identifies data and directions")
     sample = scene.reference.draw(1, generator)
     optimum = scene.target.optimal_noise(sample, np.array([0.5]))

@@ -41,7 +41,7 @@ def measure_risk(
     seed: int = 0,
     on_progress: Report | None = None,
 ) -> Risk:
-    """The risk of a network, or of another one minus that of the first.
+    """The risk of a network, or the risk of a second one minus that of the first.
 
     Args:
         predict: predicted noise for x (N, *shape) at t (N,).
@@ -50,14 +50,15 @@ def measure_risk(
         shape: shape of one sample.
         other: a second network; the result is its risk minus the first one's, at common samples
             and noise.
-        directions: what is told apart; bands of frequency by default.
-        emphasis: what a loss gives to each timestep; the total is the mean of emphasis times risk.
-        of: what it is the error of: `noise`, or the `clean` sample, the denoised image.
+        directions: the directions to tell apart; bands of frequency by default.
+        emphasis: the weight of each timestep in a loss; the total is the mean of emphasis times
+            risk.
+        of: the quantity whose error it is: `noise`, or the `clean` sample, the denoised image.
         sigmas: the ratios of noise to signal over which the total is the mean, instead of all
             timesteps; between two levels of the path it is interpolated in the logarithm.
         tolerance: standard error of the total at which to stop, relative to the first network's.
-        seed: of all draws.
-        on_progress: called with evaluations so far and the relative error.
+        seed: the seed of all draws.
+        on_progress: called with the evaluations so far and the relative error.
     """
     if reference.size != math.prod(shape):
         raise InputError(
@@ -95,7 +96,7 @@ def measure_risk(
 
 
 def _at_sigmas(path: DiffusionPath, sigmas: Sequence[float]) -> Float[np.ndarray, " T"]:
-    """Weights that interpolate between the levels next to each sigma, of sum one."""
+    """Weights of sum one that interpolate between the levels next to each sigma."""
     known, wanted = np.log(path.sigma), np.array(sigmas, dtype=float)
     ends = float(path.sigma[0]), float(path.sigma[-1])
     if not len(wanted) or not ((wanted >= ends[0]) & (wanted <= ends[1])).all():
@@ -125,7 +126,7 @@ def _emphasised(
 
 
 class _Measure:
-    """Energies of residuals, the quantities whose sums are kept.
+    """Energies of residuals, whose sums are kept.
 
     The columns are: the risk of the first network, which tolerances refer to; then total, part
     along the data, part off it, and each group, of the network or of the difference.

@@ -1,8 +1,8 @@
 """A monitor inside anybody's training loop: the loss by direction and noise level, streaming.
 
-The sums of `training_record` stay on the device of the predictions (`streaming_sums`) and come to
-the host once in a while, as one window. When there are many windows, neighbours are added up, so
-that memory does not grow with the number of steps.
+The sums of `training_record` stay on the device of the predictions (`streaming_sums`) and are
+copied to the host once in a while, as one window. When there are many windows, neighbours are
+added up, so that memory does not grow with the number of steps.
 """
 
 import time as clock
@@ -55,8 +55,8 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     Args:
         shape: shape of one sample.
-        directions: a geometry (its bands are told apart), an array with an orthonormal direction a
-            column, a set of directions, or nothing: the mean of each channel and bands of
+        directions: a geometry (its bands are told apart), an array whose columns are orthonormal
+            directions, or a set of directions; by default the mean of each channel and bands of
             frequency.
         data: samples of the training data, to know how much of the loss cannot be avoided along
             each direction; without them, directions along which the data vary much look late.
@@ -69,11 +69,11 @@ class Monitor(AbstractContextManager["Monitor"]):
         reverse: whether t runs from noise to data; only `data` needs it.
         bins: bins of noise levels, of equal width in t.
         every: updates in a window of the history; it doubles whenever the history is full.
-        out: a directory in which everything is kept; a monitor that is there already goes on.
-        flush_seconds: how often it is written there; a killed process loses at most the updates
-            since then.
+        out: a directory that keeps everything; a monitor that is there already is continued.
+        flush_seconds: the time between two writes to it; a killed process loses at most the
+            updates since the last one.
         distributed: add up over all processes of `torch.distributed` whenever a window is complete.
-            All of them update alike and read results at the same updates; give `out` to one alone.
+            All of them update alike and read results at the same updates; give `out` to only one.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._go_on(self._out)
 
     def _go_on(self, directory: Path) -> None:
-        """Take over what an earlier process has stored."""
+        """Continue from what an earlier process has stored."""
         if not (directory / FILE).exists():
             return
         before = load_record(directory)
@@ -180,7 +180,7 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     @property
     def _counted(self) -> int:
-        """Updates that are in a window already."""
+        """The number of updates that are already in a window."""
         return self._windows[-1].end if self._windows else 0
 
     @property
@@ -191,7 +191,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         return self._counted if last is None or whole else last.first
 
     def _close_window(self) -> None:
-        """Bring the sums to the host, as one more window or into one that was cut short."""
+        """Copy the sums to the host, as a new window or into one that was cut short."""
         if self._sums is None or self.updates == self._counted:
             return
         sums, skipped = self._sums.taken(distributed=self.distributed)
@@ -254,7 +254,7 @@ class Monitor(AbstractContextManager["Monitor"]):
 
         Args:
             path: the file to write.
-            force: replace an existing file, as a training loop does now and then.
+            force: whether to replace an existing file, as a training loop does now and then.
         """
         self.record.report(path, force=force)
 
@@ -278,7 +278,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._flushed = clock.monotonic()
 
     def close(self) -> None:
-        """Flush, and let another process have the directory."""
+        """Flush, and release the directory for other processes."""
         self.flush()
         self._out = None
         self._lock.close()

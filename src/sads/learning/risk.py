@@ -5,17 +5,17 @@ noisy samples,
 
     R_u(t) = E[(u^T r)^2],      R(t) = E|r|^2 = sum_u R_u(t).
 
-`total` is the mean of R(t) over all timesteps, or of what a loss makes of them, and `nats` its sum
+`total` is the mean of R(t) over all timesteps, or with the weights of a loss. `nats` is its sum
 with the weights of the variational bound (`strata`), where the path preserves variance. Where the
 data lies in a subspace, R splits into the part *along* it and the part *off* it, which is leakage.
 All draws are stratified over the noise levels; every number has a standard error.
 
 The error of the *denoised image* x_0 = (x_t - b eps) / a is sigma = b / a times that of the noise.
-At a given sigma it means the same on every path and for everything that is predicted, since
-x_t / a = x_0 + sigma eps: so parametrisations are compared by it, at common values of sigma.
+At a given sigma it means the same on every path and for every prediction, since
+x_t / a = x_0 + sigma eps. So parametrisations are compared by it, at common values of sigma.
 
-Two networks are compared at common samples, noise and timesteps, so that what is the same for both
-cancels in the difference: the spread of the samples, and with the loss the part that no network can
+Two networks are compared at common samples, noise and timesteps. So whatever is the same for both
+cancels in the difference: the spread of the samples, and in a loss the part that no network can
 avoid.
 """
 
@@ -30,7 +30,7 @@ from ..foundation.data_frames import as_frame
 if TYPE_CHECKING:
     import pandas
 
-NOISE, CLEAN = "noise", "clean"  # what a risk is of
+NOISE, CLEAN = "noise", "clean"  # the quantities whose error a risk can be
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +41,17 @@ class Risk:
         exact: whether it is the excess over the optimum; otherwise it is a loss.
         total: mean over the timesteps of E|r|^2.
         along: the part of it in the subspace of the data; None where that is the whole space.
-        off: the part outside.
+        off: the part outside that subspace.
         nats: the sum with the weights of the variational bound; None on a path that does not
             preserve variance, and of the denoised image.
         labels: names of the directions or groups of directions.
-        widths: directions in each group.
+        widths: the number of directions in each group.
         by_direction: the part of the total in each group, summed over its directions.
         edges: first timestep of each bin of noise levels, and T.
         by_timestep: E|r|^2 in each bin.
-        table: by group and bin.
-        evaluations: noisy samples behind it.
-        of: what it is the error of, `noise` or the `clean` sample.
+        table: the same by group and bin.
+        evaluations: the number of noisy samples behind it.
+        of: the quantity whose error it is, `noise` or the `clean` sample.
         sigmas: ratios of noise to signal that the total is the mean over; None for all timesteps.
         paired: whether it is the difference of two networks, second minus first.
 

@@ -12,7 +12,7 @@ from .geometry import provenance, taken_as
 from .markup import facts, log_plot
 from .palette import DATA
 
-COARSE = 0.05  # a geometry whose median window is a larger share of its levels gets a warning
+COARSE = 0.05  # a median window above this share of the levels gets a warning
 
 
 def summary(alignment: Alignment) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def sentences(alignment: Alignment) -> list[str]:
 
 
 def _outside(alignment: Alignment) -> list[str]:
-    """What a subspace leaves open; nothing of the whole."""
+    """What a subspace leaves open; empty for a geometry of the whole space."""
     geometry = alignment.geometry
     if not geometry.compressed:
         return []
@@ -125,7 +125,7 @@ def notes(alignment: Alignment) -> list[str]:
 
 
 def coarse(geometry: Geometry) -> bool:
-    """Whether directions are spread over so many neighbours that single ones mean little."""
+    """Whether directions spread over so many neighbours that single ones mean little."""
     spectrum = geometry.spectrum()
     return spectrum.resolution_median > COARSE * len(spectrum.resolution) or spectrum.unseen
 
@@ -158,7 +158,7 @@ def rotation_sentences(rotation: Rotation) -> list[str]:
 
 
 def measured_sentences() -> list[str]:
-    """What rotations have brought where it was measured, by dataset, and what follows."""
+    """The measured effect of rotations by dataset, and what follows from it."""
     rows = measured_rotations()
     lines = []
     for data in dict.fromkeys(row.data for row in rows):
@@ -171,8 +171,8 @@ def measured_sentences() -> list[str]:
         )
     return [
         *lines,
-        "Leaving the largest eigenvalue is what helped, not reaching the smallest: try a random "
-        "rotation too, which was ahead of min after shorter trainings.",
+        "Moving away from the largest eigenvalue helped, reaching the smallest did not: try a "
+        "random rotation too, which was ahead of min after shorter trainings.",
     ]
 
 

@@ -43,7 +43,7 @@ def html(results: "Results") -> str:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """How many trials stand where, what went wrong, what to know about the numbers."""
+    """The number of trials in each state, what went wrong, and notes on the numbers."""
     counts = Counter(row["status"] for row in rows)
     known = [f"{counts[status]:,} {status}" for status in STATUSES if counts[status]]
     lines = [f"{len(rows):,} trials: {', '.join(known)}."]
@@ -57,7 +57,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """How a sweep stands, for JSON."""
+    """The state of a sweep, for JSON."""
     counts = Counter(row["status"] for row in rows)
     problems = [
         {"id": row["id"], "status": row["status"], "trial": named(row), "error": row["error"]}
@@ -71,7 +71,7 @@ def _problems(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draws_sentence(rows: Sequence[Row]) -> list[str]:
-    """Which versions of the random draws made the results, unless all are of this version."""
+    """The versions of the random draws behind the results, unless all are of this version."""
     counts = Counter(row["draws"] for row in rows if row["status"] == DONE)
     if counts.keys() <= {DRAWS}:
         return []
@@ -163,7 +163,7 @@ def plan_rows(plan: "Sequence[Planned]") -> list[dict[str, Any]]:
 
 
 def plan_lines(plan: "Sequence[Planned]", cost: "Estimate") -> list[str]:
-    """Trials that have not run, what they would take, and what that is made of."""
+    """Trials that have not run, the time that they would take, and its parts."""
     lines = [f"{planned.id}  {planned.trial}" for planned in plan]
     for trial, count, one in cost.kinds:
         shape = f" ({trial.shape})" if trial.shape else ""
@@ -176,5 +176,5 @@ def plan_lines(plan: "Sequence[Planned]", cost: "Estimate") -> list[str]:
     return [
         *lines,
         f"{total:,} trials to run, about {span(cost.seconds)} in all on {cost.slots} workers, as "
-        "measured on a few steps now; starting the workers comes on top.",
+        "measured on a few steps now; starting the workers takes additional time.",
     ]

@@ -1,18 +1,18 @@
 """A pilot: short trainings of all candidates, compared at common noise.
 
 After n steps a network has the residual r = eps_theta(x_t, t) - reference at a noisy sample
-(`learning.references`: the optimum where it is known, else the noise, whose part that no network
-can avoid cancels in differences). Two errors are measured, means over all timesteps:
+(`learning.references`: the optimum where it is known, else the noise; the part of the error that
+no network can avoid cancels in differences). Two errors are measured, means over all timesteps:
 
     along the constant images  E sum_c (u_c^T r)^2,      in total  E |r|^2,
 
 u_c the constant image of channel c. The samples x_t depend on the seed alone, stratified over t,
-and so do the batches and the noise of the training: candidates of a seed differ in nothing but the
+and so do the batches and the noise of the training: candidates of a seed differ only in their
 architecture. `halving` says how they are compared and who goes on.
 
-Trainings and measurements are kept in a directory as they come. A pilot that was stopped goes on
-from there. A pilot by a recipe (another optimiser, warm-up, law of timesteps or weighting of the
-loss) keeps its measurements alone: the few steps before the next one are taken again.
+Trainings and measurements are stored in a directory as they are made. A pilot that was stopped
+continues from there. A pilot by a recipe (another optimiser, warm-up, law of timesteps or weighting
+of the loss) stores only its measurements: the few steps before the next one are taken again.
 """
 
 import math
@@ -76,7 +76,8 @@ def run_pilot(
         reference: held-out data, or the optimum.
         pilot: how it is run.
         out: directory for trainings and measurements.
-        on_progress: called with the candidate at hand, trainings done and trainings at most.
+        on_progress: called with the current candidate, the trainings done and the most there can
+            be.
         recipe: how steps are taken, with the batch size and rate of the pilot; None for plain Adam.
     """
     plan = rungs(pilot.steps)
@@ -84,7 +85,7 @@ def run_pilot(
     left = {family.name: family for family in families}
     most, done = _most_trainings(len(families), len(plan)) * pilot.seeds, 0
     measured: list[dict[str, Errors]] = []
-    behind: list[str] = []  # those that left, the last to leave first
+    behind: list[str] = []  # candidates that have left, the last to leave first
     while True:
         rung: dict[str, Errors] = {}
         for name, family in left.items():

@@ -14,13 +14,13 @@ class PilotProtocol:
     """How a pilot is run.
 
     Attributes:
-        steps: most training steps of a candidate.
+        steps: the most training steps of a candidate.
         seeds: trainings of each candidate.
         level: probability at which an order is certain.
-        by: what candidates are ordered by: their error along the `constant` images or in `total`.
+        by: the error that orders candidates: along the `constant` images or in `total`.
         batch_size: samples a batch.
-        learning_rate: of Adam.
-        points: noisy samples in each stratum of timesteps at which errors are measured.
+        learning_rate: the learning rate of Adam.
+        points: the noisy samples in each stratum of timesteps at which errors are measured.
         seed: the first of the seeds.
 
     >>> import sads

@@ -33,11 +33,11 @@ class Errors:
     """Errors of one candidate after a rung, by seed.
 
     Attributes:
-        constant: along the constant images.
-        total: in total.
-        steps: of its trainings so far.
-        training: seconds of all its trainings so far.
-        measuring: seconds of measuring these errors.
+        constant: the error along the constant images.
+        total: the total error.
+        steps: the steps of each training so far.
+        training: the seconds that all its trainings have taken so far.
+        measuring: the seconds that measuring these errors took.
     """
 
     constant: Mapping[int, float]
@@ -86,7 +86,7 @@ class PilotTrainings:
             {seed: row["total"] for seed, row in rows.items()},
             steps,
             math.fsum(row["seconds"] for row in rows.values()),
-            # Older directories did not keep what measuring took.
+            # Older directories do not say how long measuring took.
             math.fsum(row.get("measuring", 0.0) for row in rows.values()),
         )
 
@@ -121,7 +121,7 @@ class PilotTrainings:
         return {"constant": constant, "total": total, "measuring": measuring}
 
     def _advanced(self, family: ScoreFamily, steps: int, seed: int) -> Training:
-        """A training by the recipe, from where it stands in this process or from its start."""
+        """A training by the recipe, continued in this process or begun anew."""
         key = (family.name, seed)
         if key not in self.live:
             rows = HeldOut(self.samples.reshape(len(self.samples), -1))

@@ -1,4 +1,4 @@
-"""All findings of the doctor, a file for each group; the words stand beside the measurement.
+"""All findings of the doctor, a file for each group; their words are beside the measurement.
 
 To add one, write a check: a function that takes the patient and yields a `Finding` for each defect.
 Put it into the file of its group and name it below. A check of single networks belongs to

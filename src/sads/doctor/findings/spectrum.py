@@ -1,11 +1,12 @@
-"""What the geometries at x = 0 and at a Gaussian input say of a network.
+"""What the geometries at x = 0 and at a Gaussian input say about a network.
 
 *Low frequencies.* With white noise z and its part L z on the lowest tenth of the frequencies,
-E[(L z)^T G L z] is the energy of G there, and E[z^T G z] all of it. White noise has a tenth of its
-energy there; half of it and more is `low-frequency-heavy`.
+E[(L z)^T G L z] is the energy of G there, and E[z^T G z] is the whole energy. White noise has a
+tenth of its energy there; a network with half of it or more is `low-frequency-heavy`.
 
-*Whitened distances* are told of two estimates by whitening with an estimate, which makes them too
-large by up to 1 / (1 - e^2)^2, e the whitened error: as if by the inverse of a Wishart matrix.
+*Whitened distances* of two estimates are whitened with an estimate, which makes them too large by
+a factor of up to 1 / (1 - e^2)^2, where e is the whitened error, as for the inverse of a Wishart
+matrix.
 """
 
 from collections.abc import Iterator
@@ -24,12 +25,12 @@ from ..patient import MOVED, Examined
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
-ABSENT = 1e-9  # of the energy that white noise has in a subspace: rounding
+ABSENT = 1e-9  # less than this part of white noise's energy in a subspace is rounding
 SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
 LEVEL = 0.01  # of their comparison
-FIRST_LEVEL = 0.002  # of that what a first look may spend
+FIRST_LEVEL = 0.002  # the part of that level that a first look may spend
 CERTAIN = 4.0  # standard errors of a share or a distance
-KNOWN = 0.1  # whitened error below which a distance is not biased to speak of
+KNOWN = 0.1  # whitened error below which the bias of a distance does not matter
 
 
 def ill_conditioned(patient: Examined) -> Iterator[Finding]:
@@ -85,7 +86,7 @@ def null_space(patient: Examined) -> Iterator[Finding]:
     zero = patient.zero
     values = np.linalg.eigvalsh(zero.factor)
     if numerical_range(values, float(values[-1])).all():
-        return  # told without the spectrum, which takes far longer
+        return  # no need for the spectrum, which takes far longer
     null = zero.spectrum().null_directions
     if not null:
         return
@@ -100,7 +101,7 @@ def null_space(patient: Examined) -> Iterator[Finding]:
             "warning",
             f"{evidence}; at Gaussian x, {MOVED}, they have {share:.1g} of the output's energy",
             "the network outputs nothing along them, whatever its parameters, and cannot learn to",
-            "look for a bottleneck narrower than the image that no connection goes around",
+            "look for a bottleneck that is narrower than the image and has no skip connection",
         )
         return
     yield Finding(
@@ -146,7 +147,7 @@ def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
 def low_frequency_share(geometry: Geometry) -> tuple[float, float]:
     """The part of tr G on the lowest tenth of the frequencies, and its standard error.
 
-    Of a subspace it is at least that.
+    For a geometry in a subspace it is a lower limit.
     """
     low, whole = _energies(geometry.structure)
     inside = geometry.inside[0]
