@@ -200,9 +200,10 @@ def _monitor(place: Path) -> Standing:
     from .learning import load_record  # torch takes seconds to load
     from .presentation.training_record import record_sentences
 
-    record, running = load_record(place), held(place / ".lock") state = "running" if running else
-    "stopped" if running is False else "this system does not show whether it runs" rows = [("state",
-    state), ("updates", f"{record.updates:,}")] rows += [
+    record, running = load_record(place), held(place / ".lock")
+    states = {True: "running", False: "stopped", None: "this system does not show whether it runs"}
+    rows = [("state", states[running]), ("updates", f"{record.updates:,}")]
+    rows += [
         ("seen" if number == 0 else "", s) for number, s in enumerate(record_sentences(record))
     ]
     rows.append(("last stored", _ago(time.time() - (place / MONITOR).stat().st_mtime)))

@@ -111,8 +111,7 @@ def _size(
     if kind == "identity" and rank is not None:
         raise InputError("the identity moves nothing: it takes no rank")
     if kind == "whiten" and (data is None or rank is not None):
-        raise InputError("whitening needs data and changes all directions: name the data, and no
-        rank")
+        raise InputError("whitening needs data and changes all directions: name data, and no rank")
     if kind == "random" and rank is not None and data is None:
         raise InputError("a random rotation of some rank needs the data whose directions it moves")
     if geometry is None and shape is None:

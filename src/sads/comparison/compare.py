@@ -269,8 +269,7 @@ def _notes(a: Geometry, b: Geometry) -> tuple[str, ...]:
     plans = [(name, getattr(a.plan, name), getattr(b.plan, name)) for name in PLANNED]
     notes = [f"Made differently: {name} {x} against {y}." for name, x, y in plans if x != y]
     if a.plan.network == b.plan.network and a.plan.fingerprint != b.plan.fingerprint:
-        notes.append("Their networks have the same name but different parameters or initial
-        values.")
+        notes.append("Their networks share a name but have other parameters or initial values.")
     drawn_alike = (a.plan.seed, a.plan.draws) == (b.plan.seed, b.plan.draws)
     if not (a.exact or b.exact) and drawn_alike:
         notes.append(

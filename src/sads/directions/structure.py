@@ -78,7 +78,7 @@ class Structure(ABC):
 
     @property
     def directions(self) -> int:
-        """The number of directions that the factor and its copies describe; D in the whole space."""
+        """The number of directions that the factor and its copies describe; D for the whole."""
         return self.rows * self.copies
 
     @cached_property

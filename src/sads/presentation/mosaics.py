@@ -31,7 +31,7 @@ def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def mosaic(samples: Float[np.ndarray, "N C H W"]) -> Float[np.ndarray, "height width *colours"]:
-    """Samples in rows, NaN between them; three channels are colours, of others the strongest is shown.
+    """Samples in rows, NaN between them; three channels are colours, else the strongest is shown.
 
     >>> mosaic(np.zeros((5, 1, 2, 3))).shape
     (5, 11)

@@ -42,9 +42,11 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
         )
         return
     yield Finding(
-        "zero-output", "note", evidence + f"{patient.steps.taken} steps of Adam wake it", f"usual,
-        and harmless to training. But {geometry}. The other findings are about the network with "
-        "these redrawn, which is what its first training steps lead to.",
+        "zero-output",
+        "note",
+        evidence + f"{patient.steps.taken} steps of Adam wake it",
+        f"usual, and harmless to training. But {geometry}. The other findings are about the "
+        "network with these redrawn, which is what its first training steps lead to.",
         on_zero_output(patient.module),
     )
 
