@@ -278,8 +278,7 @@ def _notes(a: Geometry, b: Geometry) -> tuple[str, ...]:
         )
     for place, geometry in (("first", a), ("second", b)):
         if not geometry.state.finished:
-            notes.append(f"The run of the {place} is not finished: this is about its networks so
-            far.")
+            notes.append(f"The run of the {place} is not finished: its networks so far count.")
         effective = _effective_networks(geometry)
         if effective < FEW_A_FOLD * FOLDS:
             notes.append(
