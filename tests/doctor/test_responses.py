@@ -8,8 +8,11 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
-from sads.doctor.findings import RESPONSES, padding_only, time_blind, zero_output
+from sads.doctor.findings import RESPONSES
+from sads.doctor.findings.blindness import time_blind
+from sads.doctor.findings.borders import padding_only
 from sads.doctor.findings.saturation import most_saturated
+from sads.doctor.findings.training import zero_output
 from sads.doctor.patient import admit
 from sads.networks.family import unseeded_member
 from tests.doctor.patients import family

@@ -23,7 +23,7 @@ COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
 LARGEST = 1024  # rows of a factor that are compared fold by fold
 #: What large eigenvalues mean, of the geometry of outputs and of the tangent kernel.
 SAID = {
-    "outputs": "outputs, before training,",
+    "outputs": "puts out, before training,",
     "tangent": "is moved by the first training steps along",
 }
 NOTHING = {
@@ -62,6 +62,16 @@ class Answer:
     data: str | None
     forecast: tuple[str, ...]
     actions: tuple[Action, ...]
+
+    @property
+    def rows(self) -> list[tuple[str, list[str]]]:
+        """Headings and sentences that the page shows below `preferred`; a new one is added here."""
+        rows = [
+            ("How sure", [self.sure]),
+            ("The forecast", [*self.forecast[2:]]),
+            ("Your data", [] if self.data is None else [self.data]),
+        ]
+        return [(heading, lines) for heading, lines in rows if lines]
 
 
 def answer(subject: Subject) -> Answer:

@@ -107,3 +107,6 @@ def constant_blind(patient: Patient) -> Iterator[Finding]:
                 "do not normalise the input itself: put a convolution with more channels than "
                 "groups before the first norm, or pass the input around it",
             )
+
+
+RESPONSES = (input_blind, time_blind, constant_blind)

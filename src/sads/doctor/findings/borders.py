@@ -192,3 +192,7 @@ def on_flips(module: nn.Module) -> str:
 def _is_patching(layer: nn.Module) -> bool:
     """Whether a strided convolution cuts into patches, which treats both sides alike."""
     return getattr(layer, "kernel_size", None) == getattr(layer, "stride", ())
+
+
+RESPONSES = (padding_only,)
+GEOMETRIES = (asymmetric,)

@@ -103,3 +103,6 @@ def _is_bounded(name: str, output: Tensor, args: tuple, named: dict[str, Any]) -
         bounds = (*args[1:3], named.get("min"), named.get("max"))
         return sum(bound is not None for bound in bounds) == 2
     return True
+
+
+RESPONSES = (saturated,)

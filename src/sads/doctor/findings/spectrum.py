@@ -3,10 +3,6 @@
 *Low frequencies.* With white noise z and its part L z on the lowest tenth of the frequencies,
 E[(L z)^T G L z] is the energy of G there, and E[z^T G z] is the whole energy. White noise has a
 tenth of its energy there; a network with half of it or more is `low-frequency-heavy`.
-
-*Whitened distances* of two estimates are whitened with an estimate, which makes them too large by
-a factor of up to 1 / (1 - e^2)^2, where e is the whitened error, as for the inverse of a Wishart
-matrix.
 """
 
 from collections.abc import Iterator
@@ -15,22 +11,17 @@ import numpy as np
 from jaxtyping import Float
 from scipy.fft import dctn, idctn
 
-from ...comparison import compare
 from ...directions.structure import Structure
 from ...directions.whitening import numerical_range
 from ...geometry import Geometry
 from ...randomness import stream
-from ..finding import Finding, NotChecked, Undecided
+from ..finding import Finding, Undecided
 from ..patient import MOVED, Examined
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
 ABSENT = 1e-9  # less than this part of white noise's energy in a subspace is rounding
-SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
-LEVEL = 0.01  # of their comparison
-FIRST_LEVEL = 0.002  # the part of that level that a first look may spend
-CERTAIN = 4.0  # standard errors of a share or a distance
-KNOWN = 0.1  # whitened error below which the bias of a distance does not matter
+CERTAIN = 4.0  # standard errors on either side of a share
 
 
 def ill_conditioned(patient: Examined) -> Iterator[Finding]:
@@ -47,38 +38,6 @@ def ill_conditioned(patient: Examined) -> Iterator[Finding]:
         "float32 results there are noise. Training does not look there.",
         "nothing to mend: sads computes in float64 here by itself; the probe gaussian:1 is quicker",
     )
-
-
-def probe_sensitive(patient: Examined) -> Iterator[Finding]:
-    """The two probes give different geometries, beyond a common factor."""
-    zero, gaussian = patient.zero, patient.gaussian
-    if zero.whitened_error is None or gaussian.whitened_error is None:
-        if not patient.last:
-            raise Undecided
-        needed = -(-zero.structure.rows // zero.plan.readout.rank)
-        raise NotChecked(f"probe-sensitive: it takes at least {needed:,} networks")
-    if zero is gaussian:
-        return
-    level = LEVEL if patient.looks == 1 else LEVEL - FIRST_LEVEL if patient.last else FIRST_LEVEL
-    comparison = compare(zero, gaussian, level=level, ignore_scale=True)
-    whitened_error = max(zero.whitened_error, gaussian.whitened_error)
-    reach = CERTAIN * comparison.shape_distance_error
-    low = comparison.shape_distance * max(1 - whitened_error**2, 0.0) ** 2 - reach
-    high = comparison.shape_distance + reach if whitened_error < KNOWN else np.inf
-    patient.settle((low, high), limit=SENSITIVE)
-    if not (patient.last or comparison.different or high < SENSITIVE):
-        raise Undecided
-    if comparison.different and comparison.shape_distance > SENSITIVE:
-        distance = f"{comparison.shape_distance:.2g} ± {comparison.shape_distance_error:.1g}"
-        yield Finding(
-            "probe-sensitive",
-            "note",
-            f"the geometries at x = 0 and at Gaussian x differ by {distance} for each direction "
-            f"(p = {comparison.shape_p_value:.2g})",
-            "which directions are preferred depends on where the network is looked at",
-            "decide with the probe forward:DATA, which looks where training does",
-            usual=True,
-        )
 
 
 def null_space(patient: Examined) -> Iterator[Finding]:
@@ -182,3 +141,6 @@ def _frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:
     """Length of each frequency, in units of the largest of its axis."""
     axes = np.meshgrid(*[np.arange(n) / n for n in spatial], indexing="ij")
     return np.sqrt(sum(axis**2 for axis in axes))
+
+
+GEOMETRIES = (ill_conditioned, low_frequency_heavy, null_space)

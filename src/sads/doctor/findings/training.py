@@ -58,3 +58,6 @@ def on_zero_output(module: nn.Module) -> str:
         "nothing to mend for training; a geometry needs its zero layer redrawn "
         f"(zero_output='last'), or {otherwise}"
     )
+
+
+RESPONSES = (untrainable, zero_output)
