@@ -2,7 +2,7 @@
 
 To add one, write a check into the file of its group: a function that takes the patient and yields a
 `Finding` for each defect. List it at the end of that file: a check of single networks in
-`RESPONSES`, one that looks at geometries and gets an `Examined` patient in `GEOMETRIES`. A check that
+`RESPONSES`, one that gets an `Examined` patient with its geometries in `GEOMETRIES`. A check that
 cannot be made raises `NotChecked`.
 """
 
