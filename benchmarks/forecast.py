@@ -85,7 +85,7 @@ from sads.geometry import Zero, estimate_geometry
 from sads.inspection.jacobian_products import moving_parameters
 from sads.learning import Optimum, Recipe, Scene, forecast_training
 from sads.learning.agreement import halves_agreement, stepped_up
-from sads.learning.forecast import drift_of
+from sads.learning.drift import drift_of
 from sads.learning.forecast_method import Method
 from sads.learning.one_step import OneStep
 from sads.learning.pilot import Followed, follow_training

@@ -60,7 +60,7 @@ from sads.alignment import align
 from sads.data import Dataset
 from sads.geometry import Geometry, estimate_geometry
 from sads.ranking import PilotProtocol, rank_families
-from sads.ranking.pilot import CRITERIA
+from sads.ranking.pilot_protocol import CRITERIA
 from sads.ranking.validity import FILE as VALIDITY_FILE
 from sads.ranking.validity import Validity
 from sads.ranking.zero_cost import zero_cost_scores

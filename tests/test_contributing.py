@@ -1,8 +1,13 @@
 """What CONTRIBUTING.md says about places is so."""
 
+import ast
 import inspect
+import os
 import pkgutil
 import re
+import shutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -41,6 +46,61 @@ def test_a_probe_is_added_in_one_place(monkeypatch, tmp_path):
     assert spec.placeholder == "shifted:FILE.npy"
     with pytest.raises(InputError, match=r"expected one of zero, .*, shifted:FILE\.npy"):
         ProbeSpec.parse("unheard-of").probe((1, 2, 2))
+
+
+FIELD = "    leakage: Size | None = None\n"
+VALUE = '                "leakage": _leakage(end),\n'
+SWEEPS = """
+import sys
+from pathlib import Path
+from tests.sweep.small import InProcess, write_spec
+from sads.sweep import read_rows, run_sweep
+from sads.sweep.store.table import write_csv
+
+place = Path(sys.argv[1])
+spec = write_spec(place, indices=(5,), seeds=eval(sys.argv[2]))
+table = place / "known.csv"
+out = place / f"out-{sys.argv[2]}"
+results = run_sweep(spec, out, engine=InProcess(), seed_from=table if table.exists() else None)
+print(repr(results).splitlines()[0].split())
+print([row.get("smallest", "unknown") for row in sorted(results.rows, key=lambda r: r["seed"])])
+write_csv(table, results.rows)
+print(table.read_text().splitlines()[0].split(",").count("smallest"))
+"""
+
+
+def test_a_column_of_the_results_is_added_in_one_place(tmp_path):
+    """Also to a database that was stored before, and with a table that was."""
+    shutil.copytree(ROOT / "src", tmp_path / "changed")
+    code = tmp_path / "changed/sads/sweep/store/metrics.py"
+    text = code.read_text()
+    assert text.count(FIELD) == text.count(VALUE) == 1
+    text = text.replace(FIELD, FIELD + "    smallest: float | None = None\n")
+    code.write_text(text.replace(VALUE, VALUE + '"smallest": float(end.samples.min()),\n'))
+
+    def swept(source: Path, seeds: tuple[int, ...]) -> list:
+        path = os.pathsep.join((str(source), str(ROOT)))
+        run = subprocess.run(
+            [sys.executable, "-c", SWEEPS, str(tmp_path), str(seeds)],
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 0, run.stderr
+        return [ast.literal_eval(line) for line in run.stdout.splitlines()]
+
+    _, before, count = swept(ROOT / "src", (0,))
+    assert (before, count) == (["unknown"], 0)
+    _, known, count = swept(tmp_path / "changed", (0,))
+    assert (known, count) == ([None], 1)
+    shown, values, count = swept(tmp_path / "changed", (0, 1))
+    assert "smallest" in shown
+    assert values[0] is None
+    assert values[1] < 0
+    assert count == 1
+    # The version without the column still reads what the other one stored.
+    _, after, _ = swept(ROOT / "src", (0, 1))
+    assert after == ["unknown", "unknown"]
 
 
 def test_every_check_is_in_the_list_of_findings():

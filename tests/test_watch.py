@@ -84,7 +84,7 @@ def test_the_command_prints_a_table_or_json(sads, tmp_path):
 def test_bad_input_is_one_line(sads, tmp_path):
     code, _, error = sads("watch", str(tmp_path))
     assert code == 2
-    assert "neither a geometry nor a training nor a sweep" in error
+    assert "no geometry, training, monitor or sweep in" in error
     assert error.count("\n") == 1
     package.estimate_geometry("dit-2", shape="1x8x8", out=tmp_path / "dit")
     assert sads("watch", str(tmp_path / "dit"), "--every", "0")[0] == 2

@@ -1,7 +1,7 @@
 """Checks of a score network for the test suite of the project that owns it.
 
-The plugin comes with the package and is found by pytest itself. Each check is a fixture of its own
-name, and a function to import where fixtures are in the way:
+pytest finds the plugin by itself once the package is installed. Each check is a fixture, and also a
+function of the same name that can be imported:
 
     def test_network(assert_healthy, assert_same_geometry, assert_learns):
         assert_healthy(make_network, (3, 32, 32))
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .specs.coercion import Data, Network, Shape
 
 UPDATE = "--sads-update"
-NETWORKS = 256  # of a golden geometry
+NETWORKS = 256  # behind a golden geometry
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,8 +56,8 @@ def assert_healthy(
         shape: shape of one sample.
         fail_on: the least severity that fails.
         allow: codes of findings that are known and accepted.
-        networks: untrained networks behind each geometry that the doctor looks at.
-        seed: of all draws.
+        networks: the untrained networks behind each geometry that the doctor looks at.
+        seed: the seed of all draws.
     """
     __tracebackhide__ = True
     from .doctor import NETWORKS as USUAL
@@ -87,7 +87,7 @@ def assert_same_geometry(
     networks: int = NETWORKS,
     update: bool = False,
 ) -> "Comparison":
-    """Fail if the geometry of a network is another one than before.
+    """Fail if the geometry of a network has changed.
 
     The networks are drawn by the seed of the golden geometry, so that an unchanged network gives
     the same numbers, and a changed one is judged by the error bars of both.
@@ -96,10 +96,10 @@ def assert_same_geometry(
         source: what `sads.network` takes.
         golden: directory of the geometry to compare with, made by this check with `update`.
         shape: shape of one sample.
-        level: how rarely equal geometries may be told apart.
-        ignore_scale: whether a common factor counts as no difference.
-        networks: behind a golden geometry that is made now.
-        update: make the golden geometry where there is none or where it differs.
+        level: how often equal geometries may be called different.
+        ignore_scale: whether to ignore a common factor.
+        networks: the untrained networks behind a golden geometry that is made now.
+        update: whether to make the golden geometry if it is missing or differs.
     """
     __tracebackhide__ = True
     from .comparison import compare
@@ -127,7 +127,7 @@ def assert_same_geometry(
 
 
 def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
-    """A geometry made like another."""
+    """A geometry of a family, made like an earlier one."""
     from .geometry import estimate_geometry
     from .specs.coercion import as_probe
 
@@ -145,7 +145,7 @@ def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
 
 
 def _write(family: "ScoreFamily", place: Path, networks: int) -> None:
-    """Make a golden geometry; what else lies in its directory is left alone."""
+    """Make a golden geometry; other files in its directory are left alone."""
     from .geometry import estimate_geometry
     from .geometry.artefact import FILE
 
@@ -169,22 +169,22 @@ def assert_learns(
 ) -> dict[str, float]:
     """Fail if a short training leaves some direction behind.
 
-    What counts is the share of the error that has gone along each direction or band of frequency:
-    of the excess risk where the data's optimum is known, of the held-out loss elsewhere.
+    The measure is the share of the error that training removes along each direction or band of
+    frequency: of the excess risk where the data's optimum is known, otherwise of the held-out loss.
 
     Args:
         source: what `sads.network` takes.
-        data: in the data grammar, a dataset, or an array of samples.
-        worst: the least share of the error that has to go along the worst direction.
+        data: a text in the data grammar, a dataset, or an array of samples.
+        worst: the share of the error that has to be removed along the worst direction.
         shape: shape of one sample.
-        directions: in the grammar of directions; bands of frequency unless given.
+        directions: a text in the grammar of directions; bands of frequency unless given.
         iterations: updates of the training.
         batch_size: samples a batch.
-        learning_rate: of Adam.
-        seed: of all draws.
+        learning_rate: the learning rate of Adam.
+        seed: the seed of all draws.
 
     Returns:
-        the share that has gone, for each direction or band.
+        the share that was removed, for each direction or band.
     """
     __tracebackhide__ = True
     from . import api

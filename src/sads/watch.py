@@ -1,4 +1,4 @@
-"""How a geometry, a training, its monitor or a sweep stands, read without touching anything."""
+"""The state of a geometry, a training, its monitor or a sweep, read without changing anything."""
 
 import time
 from collections.abc import Sequence
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 GEOMETRY, TRAINING = "geometry.safetensors", "training.safetensors"
 MONITOR = "monitor.safetensors"
-DEPTH = 4  # levels of folders that are looked through for runs
-LARGEST = 1024  # rows of a factor whose error is computed at every look
-SHOWN, LATEST = 6, 3  # trials that are named
+DEPTH = 4  # levels of folders that are searched for runs
+LARGEST = 1024  # the error of factors of up to so many rows is computed at every look
+SHOWN, LATEST = 6, 3  # trials under way or failed that are named, and finished ones
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a run stands.
+    """The state of a run.
 
     Attributes:
-        title: what runs.
-        rows: names and values.
+        title: the kind of run and its place.
+        rows: names and values to show.
         finished: whether there is nothing left to do.
         running: whether a process is writing to it; None where that cannot be told.
-        numbers: of a geometry `networks`, `whitened_error`; of a training `step`, `of`, `loss`,
-            `steps_a_second`, `seconds_left`; of a monitor `updates`, `learned`, `lagging`; of a
-            sweep `done`, `of`, `failed`, `seconds_left`.
-        runs: of a folder, the runs in it.
+        numbers: for a geometry `networks` and `whitened_error`; for a training `step`, `of`,
+            `loss`, `steps_a_second` and `seconds_left`; for a monitor `updates`, `learned` and
+            `lagging`; for a sweep `done`, `of`, `failed` and `seconds_left`.
+        runs: the runs in a folder; empty for a single run.
     """
 
     title: str
@@ -49,10 +49,10 @@ class Standing:
 
 
 def look(directory: str | Path) -> Standing:
-    """Tell how far what runs in a directory is, or all that runs in a folder.
+    """The state of the run in a directory, or of all runs in a folder.
 
     Raises:
-        ArtefactError: if there is none.
+        ArtefactError: if there is no run.
     """
     place = Path(directory)
     runs = _runs(place)
@@ -63,7 +63,7 @@ def look(directory: str | Path) -> Standing:
 
 
 def _runs(place: Path) -> list[Standing]:
-    """What runs, or has run, in a directory itself; a training may share it with a geometry."""
+    """The runs in the directory itself, finished or not; a training and a geometry may share it."""
     readers = (
         (GEOMETRY, _geometry),
         (TRAINING, _training),
@@ -77,7 +77,7 @@ def _runs(place: Path) -> list[Standing]:
 
 
 def _readable(place: Path) -> list[Standing]:
-    """The runs in one directory of many; a damaged one is named and does not hide the others."""
+    """The runs in one of many directories; a damaged one is listed and does not hide the others."""
     try:
         return _runs(place)
     except SadsError as error:
@@ -102,7 +102,7 @@ def _below(place: Path, depth: int) -> list[Path]:
 def _folder(place: Path, runs: list[Standing]) -> Standing:
     if not runs:
         raise ArtefactError(
-            f"neither a geometry nor a training nor a sweep in {place}: expected {GEOMETRY}, "
+            f"no geometry, training, monitor or sweep in {place}: expected {GEOMETRY}, "
             f"{TRAINING}, {MONITOR} or {Layout(place).database.name} there or in a folder below"
         )
     rows = tuple((run.title, _brief(run)) for run in runs)
@@ -114,7 +114,7 @@ def _folder(place: Path, runs: list[Standing]) -> Standing:
 
 
 def _brief(run: Standing) -> str:
-    """A run in one line: its state and how far it is."""
+    """A run in one line: its state and its progress."""
     known = dict(run.rows)
     names = ("state", "networks", "steps", "updates", "done", "time left")
     return ", ".join(
@@ -162,7 +162,7 @@ def _geometry(place: Path) -> Standing:
 
 @lru_cache(maxsize=64)
 def _stored_training(place: Path, changed: int) -> "tuple[Header, float]":
-    """What a training says of itself and its mean loss, read once for each stored state."""
+    """The header of a training and its recent mean loss, read once for each stored state."""
     from .diffusion import read_training  # torch takes seconds to load
 
     header, tensors = read_training(place)
@@ -178,7 +178,7 @@ def _training(place: Path) -> Standing:
     pace = header.step / header.seconds if header.seconds > 0 else None
     left = None if finished or not pace else (of - header.step) / pace
     if left is not None and running:
-        left = max(0.0, left - age)  # it went on since
+        left = max(0.0, left - age)  # it has continued since it was stored
     rows = [
         ("state", _state(finished, running)),
         ("steps", f"{header.step:,} of {of:,}"),
@@ -201,8 +201,8 @@ def _monitor(place: Path) -> Standing:
     from .presentation.training_record import record_sentences
 
     record, running = load_record(place), held(place / ".lock")
-    state = "running" if running else "stopped" if running is False else "cannot be told here"
-    rows = [("state", state), ("updates", f"{record.updates:,}")]
+    states = {True: "running", False: "stopped", None: "this system does not show whether it runs"}
+    rows = [("state", states[running]), ("updates", f"{record.updates:,}")]
     rows += [
         ("seen" if number == 0 else "", s) for number, s in enumerate(record_sentences(record))
     ]
@@ -249,8 +249,8 @@ def _state(finished: bool, running: bool | None) -> str:
     if finished:
         return "finished"
     if running is None:
-        return "not finished; whether it runs cannot be told here"
-    return "running" if running else "stopped; the same command goes on"
+        return "not finished; this system does not show whether it runs"
+    return "running" if running else "stopped; the same command continues it"
 
 
 def _seconds_left(done: Sequence[dict[str, Any]], pending: int) -> float | None:

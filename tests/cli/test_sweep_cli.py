@@ -44,7 +44,7 @@ def test_sweep_and_results(sads, tmp_path, in_process):
     assert all(t["protocol"]["iterations"] == 5 for t in trials)
     code, text, _ = sads("results", out)
     lines = text.splitlines()
-    metrics = ["sw2", "msw2", "msw2_optimised", "w2_direction", "leakage", "loss"]
+    metrics = ["sw2", "msw2", "msw2_optimised", "w2_direction", "loss", "leakage"]
     metrics += ["risk", "risk_along", "risk_off", "nats"]
     assert lines[0].split() == ["network", "data", "rotation", "seeds", *metrics]
     assert "±" in lines[1]

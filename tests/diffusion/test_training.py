@@ -124,7 +124,7 @@ def test_a_training_does_not_go_back(tmp_path):
     """A network of 12 steps is not given out as one of 5."""
     train(FAMILY, SAMPLES, SETTINGS, out=tmp_path)
     fewer = SETTINGS.model_copy(update={"iterations": 5})
-    with pytest.raises(ArtefactError, match="is 12 steps far, past the 5 asked for"):
+    with pytest.raises(ArtefactError, match="has 12 steps, more than the 5 asked for"):
         train(FAMILY, SAMPLES, fewer, out=tmp_path)
 
 

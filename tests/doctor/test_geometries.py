@@ -11,14 +11,15 @@ from torch import nn
 import sads
 from sads.doctor import diagnose
 from sads.doctor.finding import NotChecked
-from sads.doctor.findings import (
-    asymmetric,
+from sads.doctor.findings.borders import asymmetric
+from sads.doctor.findings.probe_sensitivity import probe_sensitive
+from sads.doctor.findings.spectrum import (
     ill_conditioned,
     low_frequency_heavy,
+    low_frequency_share,
+    null_share,
     null_space,
-    probe_sensitive,
 )
-from sads.doctor.findings.spectrum import low_frequency_share, null_share
 from sads.doctor.patient import Examined, admit
 from sads.errors import NetworkError
 from sads.networks import ScoreFamily

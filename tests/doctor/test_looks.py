@@ -6,7 +6,8 @@ import pytest
 import sads
 from sads.doctor import diagnosis
 from sads.doctor.finding import Undecided
-from sads.doctor.findings import asymmetric, borders
+from sads.doctor.findings import borders
+from sads.doctor.findings.borders import asymmetric
 from sads.doctor.findings.spectrum import low_frequency_share
 from sads.doctor.patient import Examined, admit
 from sads.geometry import Zero, estimate_geometry, running_estimates

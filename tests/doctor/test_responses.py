@@ -8,8 +8,11 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
-from sads.doctor.findings import RESPONSES, padding_only, time_blind, zero_output
+from sads.doctor.findings import RESPONSES
+from sads.doctor.findings.blindness import time_blind
+from sads.doctor.findings.borders import padding_only
 from sads.doctor.findings.saturation import most_saturated
+from sads.doctor.findings.training import zero_output
 from sads.doctor.patient import admit
 from sads.networks.family import unseeded_member
 from tests.doctor.patients import family
@@ -77,7 +80,7 @@ def test_an_output_of_nothing_but_biases_is_a_zero_output(name, layer):
     (pattern,) = [p for p in PATTERNS if p.name == name]
     (finding, *_) = list(zero_output(admit(pattern.family)))
     assert finding.code == "zero-output"
-    assert f"only biases reach the output, no weight does; zero at the start: {layer}" in (
+    assert f"only biases reach the output, weights do not; zero at the start: {layer}" in (
         finding.evidence
     )
 

@@ -13,7 +13,7 @@ from sads.figures.catalogue import experiment, file_name
 from sads.figures.data import Data
 from sads.figures.output import write_figure
 from sads.figures.style import style
-from sads.sweep.store.outcome import Metrics
+from sads.sweep.store.metrics import Metrics
 from sads.sweep.store.table import write_csv
 from tests.cli.conftest import sads  # noqa: F401 - a fixture
 from tests.sweep.small import InProcess

@@ -242,7 +242,7 @@ def test_how_often_it_was_right_is_told_for_the_kind_of_network(measured) -> Non
     forecast = _made(np.arange(8.0), 0.1)
     told = "\n".join(forecast_sentences(forecast))
     assert "in 3 of 4 cases of small networks of class Mine trained by Adam, along cosines" in told
-    assert "another way has passed: method tangent flow" in told
+    assert "another method has passed: tangent flow" in told
     assert forecast_summary(forecast)["validity"]["early"]["passed"] is False
     forecast.about["kind"] = "Flat"  # without a record of its own
     assert "of small networks trained by Adam, along cosines (median 0.90)" in "\n".join(
@@ -256,9 +256,9 @@ def test_it_is_said_why_a_dearer_method_is_used_and_that_none_has_passed(measure
     forecast = _made(np.arange(8.0), 0.1)
     forecast.about["method"] = "tangent flow"
     told = "\n".join(forecast_sentences(forecast))
-    assert "Cheaper ways were right less often: one step in 3 of 4 cases." in told
+    assert "Cheaper methods were right less often: one step in 3 of 4 cases." in told
     forecast.about.update(kind="Hard", method="one step")
-    assert "No way has passed for such networks" in "\n".join(forecast_sentences(forecast))
+    assert "No method has passed for such networks" in "\n".join(forecast_sentences(forecast))
 
 
 def test_the_shipped_record_is_read() -> None:

@@ -18,8 +18,9 @@ from sads.learning.pilot import Training
 from sads.networks import ScoreFamily
 from sads.path import Schedule
 from sads.ranking import PilotProtocol, check_families, rank_families, recipe_of
-from sads.ranking import pilot as pilot_module
-from sads.ranking.pilot import common_errors, run_pilot
+from sads.ranking import pilot_trainings as pilot_module
+from sads.ranking.pilot import run_pilot
+from sads.ranking.pilot_trainings import common_errors
 from sads.specs.coercion import as_dataset, as_splits
 
 SHAPE = (1, 4, 4)

@@ -191,7 +191,7 @@ def test_a_foreign_network_is_examined(tmp_path):
     # The file is changed: the geometry is not this network's any more.
     (tmp_path / "net.py").write_text(FOREIGN.replace("8", "4"))
     html = build_report([tmp_path / "geometry"], doctor=True).html
-    assert "is not the network of this geometry any more" in html
+    assert "is no longer the network of this geometry" in html
 
 
 def test_what_was_measured_is_told_as_sentences(unet):

@@ -14,7 +14,8 @@ from sads.sweep.describe.plan import Planned, plan_trials
 from sads.sweep.store.database import Store
 from sads.sweep.store.known_results import index_files
 from sads.sweep.store.layout import Layout
-from sads.sweep.store.outcome import Metrics, Provenance, Timings, TrialResult
+from sads.sweep.store.metrics import Metrics
+from sads.sweep.store.outcome import Provenance, Timings, TrialResult
 from sads.sweep.store.table import read_csv, write_csv
 
 from .small import InProcess, lasting, write_spec

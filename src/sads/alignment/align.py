@@ -7,10 +7,10 @@ C,
 
     alpha_min = sum_i lambda_i sigma_{D+1-i},      alpha_max = sum_i lambda_i sigma_i,
 
-and the *position* is (alpha - alpha_min) / (alpha_max - alpha_min). These are exact for the pair
-of estimates at hand. As numbers about the true pair they are too extreme, the minimum low and the
-maximum high, because noise spreads the eigenvalues of both: `debiased` is the same with
-cross-fitted eigenvalues of G, which are free of that bias to second order (`directions.spectrum`).
+and the *position* is (alpha - alpha_min) / (alpha_max - alpha_min). These are exact for the pair of
+estimates at hand. For the true pair they are too extreme: the minimum is too low and the maximum
+too high, because noise spreads the eigenvalues of both. `debiased` uses cross-fitted eigenvalues of
+G instead, which are free of that bias to second order (`directions.spectrum`).
 
 `relative` is scale-free: alpha D / (tr G tr C), 1 for an isotropic geometry or isotropic data.
 
@@ -59,10 +59,10 @@ class Alignment(Shown):
     """How a dataset lies in a geometry.
 
     Attributes:
-        geometry: of the network.
+        geometry: the geometry of the network.
         data: name of the data.
-        samples: how many.
-        reduced: R of the data's second moment (`moments`).
+        samples: the number of samples.
+        reduced: the matrix R of the data's second moment (`moments`).
         sigmas: eigenvalues of the second moment C, descending.
         alpha: tr(G C).
         alpha_error: its standard error.
@@ -70,7 +70,8 @@ class Alignment(Shown):
         alpha_max: the largest.
         relative: alpha D / (tr G tr C).
         relative_error: its standard error.
-        energy: share of the data's second moment in the subspace of the geometry; 1 in the whole.
+        energy: share of the data's second moment in the subspace of the geometry; 1 in the whole
+            space.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
@@ -94,7 +95,7 @@ class Alignment(Shown):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The limits of alpha in the whole space; equal where all of it is known."""
+        """The limits of alpha in the whole space; equal if the geometry covers all of it."""
         if not self.geometry.compressed:
             return self.alpha, self.alpha
         share, trace = self.geometry.inside[0], float(np.trace(self.reduced))
@@ -110,7 +111,7 @@ class Alignment(Shown):
 
     @cached_property
     def isotropic(self) -> bool:
-        """Whether no direction differs from another, as far as the estimate can tell."""
+        """Whether the estimate shows no difference between any directions."""
         if self.alpha_max - self.alpha_min <= ROUNDING * self.alpha_max:
             return True
         bands = self.geometry.spectrum().bands
@@ -164,12 +165,12 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
     """Measure how data lies in a geometry, in one pass over the data.
 
     Args:
-        geometry: of an untrained architecture.
+        geometry: the geometry of an untrained architecture.
         data: a dataset, an array (N, *shape), or an iterable of such arrays.
-        name: of the data, where it has none itself.
+        name: a name for data that has none itself.
     """
     sums = np.zeros((2, 2))
-    factor = geometry.factor  # its own temporary memory is free again before C takes its own
+    factor = geometry.factor  # its temporary memory is free again before that of C is needed
 
     def watch(chunk: Float[np.ndarray, "n D"]) -> None:
         forms = _forms(geometry.structure, factor, chunk)
@@ -210,7 +211,7 @@ def align(geometry: Geometry, data: Samples, *, name: str = "data") -> Alignment
 def _forms(
     structure: Structure, factor: Float[np.ndarray, "n n"], chunk: Float[np.ndarray, "k D"]
 ) -> Float[np.ndarray, " k"]:
-    """x^T G x of each sample; of a subspace without lifting anything."""
+    """x^T G x of each sample; in a subspace from the coordinates alone."""
     if not isinstance(structure, Compressed):
         return np.einsum("ij,ij->i", chunk, structure.apply(factor, chunk))
     parts = structure.parts(chunk)
@@ -218,7 +219,7 @@ def _forms(
 
 
 def _eigenvalues(geometry: Geometry) -> Float[np.ndarray, " D"]:
-    """Eigenvalues of the estimate itself, descending; theorem 2 is exact for these."""
+    """Eigenvalues of the estimate itself, descending; theorem 2 is exact for them."""
     values = np.linalg.eigvalsh(geometry.factor)[::-1]
     return np.repeat(np.maximum(values, 0.0), geometry.structure.copies)
 

@@ -1,4 +1,4 @@
-"""Making rotations of data: orthogonal W that change how data lies in a geometry and lose nothing.
+"""Making rotations of data: orthogonal maps W that change how data lies in a geometry.
 
 With eigenvectors of G in U and of C in V as columns, both descending, and R the reversal
 (theorem 2),
@@ -9,9 +9,9 @@ With eigenvectors of G in U and of C in V as columns, both descending, and R the
 *Rank k* takes only the leading k data directions there and leaves D - k directions exactly in place
 (`orthogonal.least_move`). The network learns z = W x; samples return by x = W^T z.
 
-*Whitening* changes lengths as well: W = C^(-1/2), the symmetric root, so that E[z z^T] = I and no
-direction is left that a geometry could prefer; alpha is tr G. Directions in which the data has less
-than `FLOOR` of its mean eigenvalue are stretched no further than that. Samples return by C^(1/2) z.
+*Whitening* changes lengths as well: W = C^(-1/2), the symmetric root, so that E[z z^T] = I and a
+geometry cannot prefer any direction; alpha is tr G. Directions with an eigenvalue below `FLOOR` of
+the mean are stretched as if they had that value. Samples return by C^(1/2) z.
 """
 
 from typing import Any
@@ -40,15 +40,16 @@ def make_rotation(
     rank: int | None = None,
     seed: Random = 0,
 ) -> Rotation:
-    """A rotation of a kind.
+    """A rotation of a given kind.
 
     Args:
-        kind: `min` and `max` need a geometry and data, `whiten` and `random` of some rank data.
-        shape: shape of one sample, where no geometry tells it.
-        geometry: whose alignment is changed.
-        data: whose leading directions are placed.
-        rank: how many of them; all unless given.
-        seed: of a random rotation, or a generator that gives one.
+        kind: `min` and `max` need a geometry and data; `whiten`, and `random` with a rank, need
+            data.
+        shape: the shape of one sample, if there is no geometry.
+        geometry: the geometry in which the data is aligned.
+        data: the data whose leading directions are placed.
+        rank: the number of these directions; all unless given.
+        seed: the seed of a random rotation, or a generator that gives one.
     """
     seed = as_seed(seed)
     if geometry is not None and geometry.compressed:
@@ -102,7 +103,7 @@ def _size(
     data: Samples | None,
     rank: int | None,
 ) -> int:
-    """D, after all checks that need no work."""
+    """D, after all checks that are cheap."""
     if kind not in KINDS:
         raise InputError(f"unknown rotation {kind!r}: expected {', '.join(KINDS)}")
     if kind in ("min", "max") and (geometry is None or data is None):
@@ -110,7 +111,7 @@ def _size(
     if kind == "identity" and rank is not None:
         raise InputError("the identity moves nothing: it takes no rank")
     if kind == "whiten" and (data is None or rank is not None):
-        raise InputError("whitening needs data and is of all directions: name the data, no rank")
+        raise InputError("whitening needs data and changes all directions: name data, and no rank")
     if kind == "random" and rank is not None and data is None:
         raise InputError("a random rotation of some rank needs the data whose directions it moves")
     if geometry is None and shape is None:
@@ -134,7 +135,7 @@ def _placed(
         generator = stream(seed, "a rotation of some rank")
         return least_move(origin, random_orthogonal(len(origin), rank, generator)), (0, shared)
     values, target = _target(geometry, rank, smallest=kind == "min")
-    # Of sampled eigenvalues only the copies of a structure repeat.
+    # Among sampled eigenvalues only the copies of a structure repeat.
     exact = geometry.exact or geometry.structure.copies > 1
     return least_move(origin, target), (_repeated(values) if exact else 0, shared)
 
@@ -154,7 +155,7 @@ def _target(
 
 
 def _repeated(values: Float[np.ndarray, " k"]) -> int:
-    """How many eigenvalues of a list have an equal one beside them."""
+    """The number of eigenvalues in a list with an equal neighbour."""
     ordered = np.sort(values)[::-1]
     runs = repeats(ordered, max(float(ordered[0]), EQUAL))
     return sum(run.stop - run.start for run in runs if run.stop - run.start > 1)

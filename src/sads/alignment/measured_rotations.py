@@ -1,7 +1,7 @@
-"""What rotations of the data did to trained networks.
+"""The measured effect of rotations of the data on trained networks.
 
 The trainings are those of `benchmarks/rotations.py` and of the registered experiments with rotated
-images. `make results` writes what came out into `measured_rotations.json`: held-out SW2 of every
+images. `make results` writes the results into `measured_rotations.json`: held-out SW2 of every
 seed, by network, data and number of steps.
 """
 
@@ -21,11 +21,11 @@ class MeasuredRotation:
     """Held-out SW2 under one rotation.
 
     Attributes:
-        network: what was trained.
-        data: what was rotated.
+        network: the network that was trained.
+        data: the dataset that was rotated.
         rotation: `identity`, `min`, `random` or `whiten`.
         rank: leading data directions that moved; None for all.
-        steps: of each training.
+        steps: the number of steps of each training.
         sw2: one value for each seed.
     """
 
@@ -38,7 +38,7 @@ class MeasuredRotation:
 
 
 def measured_rotations() -> tuple[MeasuredRotation, ...]:
-    """All that was measured."""
+    """All measurements."""
     rows = json.loads(FILE.read_text())
     return tuple(MeasuredRotation(**row | {"sw2": tuple(row["sw2"])}) for row in rows)
 

@@ -1,13 +1,13 @@
 """The second moment of data, C = E[x x^T], in one pass over the samples.
 
-C is not centred (section 3.3). It is accumulated in float64, in place, chunk by chunk: nothing
-grows with the number of samples. For tr(G C) with a geometry of n rows and m copies
+C is not centred (section 3.3). It is accumulated in float64, in place, chunk by chunk, so that
+memory does not grow with the number of samples. For tr(G C) with a geometry of n rows and m copies
 (`directions.structure`) it is enough to know
 
     R[a, b] = sum_j C[(a, j), (b, j)],      n x n;
 
-the whole of C is needed for its eigenvalues. In a subspace (`directions.subspaces`) C is that of
-the coordinates of the samples, and their energy tells what lies outside.
+the whole of C is needed for its eigenvalues. In a subspace (`directions.subspaces`) C is the
+second moment of the samples' coordinates, and their energy says how much lies outside.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ from ..directions.structure import Compressed
 from ..errors import InputError
 
 CHUNK = 512  # samples added at once
-MOST_VALUES = 2**25  # of the samples added at once, where they are large
+MOST_VALUES = 2**25  # most values of the samples added at once, if they are large
 Samples = Dataset | np.ndarray | Iterable[np.ndarray]
 Watch = Callable[[np.ndarray], None]
 
@@ -34,10 +34,10 @@ class Moment:
     """The empirical second moment of a set of samples.
 
     Attributes:
-        matrix: C, symmetric; in a subspace that of the coordinates.
-        count: samples behind it.
-        name: of the data.
-        energy: the mean of |x|^2, what lies outside of a subspace included.
+        matrix: C, symmetric; in a subspace the second moment of the coordinates.
+        count: the number of samples behind it.
+        name: the name of the data.
+        energy: the mean of |x|^2, including what lies outside a subspace.
     """
 
     matrix: Float[np.ndarray, "D D"]
@@ -47,7 +47,7 @@ class Moment:
 
     @property
     def trace(self) -> float:
-        """The trace of C, the mean of |x|^2; in a subspace, of what lies inside."""
+        """The trace of C, the mean of |x|^2; in a subspace only the part inside."""
         return float(np.trace(self.matrix))
 
     def reduced(self, structure: Structure) -> Float[np.ndarray, "n n"]:
@@ -63,10 +63,10 @@ class Moment:
         return result
 
     def eigenvalues(self, *, destroy: bool = False) -> Float[np.ndarray, " D"]:
-        """Eigenvalues, descending; those that rounding put below zero are zero.
+        """Eigenvalues, descending; those that are negative by rounding are set to zero.
 
         Args:
-            destroy: compute in the matrix's own memory, which is of no use afterwards.
+            destroy: whether to compute in the matrix's own memory, which destroys it.
         """
         values = eigvalsh(self.matrix, overwrite_a=destroy, check_finite=False)
         return np.maximum(values[::-1], 0.0)
@@ -93,16 +93,16 @@ def second_moment(
     Args:
         data: a dataset, an array (N, *shape), or an iterable of such arrays.
         shape: shape of one sample.
-        subspace: where only the coordinates in a subspace count.
+        subspace: use only the coordinates in this subspace.
         watch: called with each chunk of flattened samples, float64 (n, D).
-        name: of the data, where it has none itself.
+        name: a name for data that has none itself.
 
     Raises:
         InputError: if the shape differs, values are not finite, or all samples are the same.
     """
     name = data.name if isinstance(data, Dataset) else name
     size = int(np.prod(shape)) if subspace is None else subspace.directions
-    matrix = np.zeros((size, size), order="F")  # BLAS adds in place to this order only
+    matrix = np.zeros((size, size), order="F")  # BLAS adds in place only with this order
     count, spread, energy, first = 0, 0.0, 0.0, None
     for chunk in _chunks(data, shape, name):
         first = chunk[0].copy() if first is None else first

@@ -9,8 +9,8 @@ are. It is orthogonal because Y^T Y = A + A^T. Rounding where A is nearly singul
 is nearly in its place) is removed in the span of V and T, where W acts.
 
 *Repeated eigenvalues.* Any orthonormal basis of an eigenspace is as good as another. The one
-taken here depends on the subspace alone: Gram-Schmidt on the projections of the coordinate axes,
-each time the one that is longest, the earliest of equals.
+chosen here depends on the subspace alone: Gram-Schmidt on the projections of the coordinate axes,
+taking the longest at each step and the earliest among equals.
 """
 
 import itertools
@@ -30,7 +30,7 @@ def least_move(
         return target @ origin.T
     step = origin - target
     kernel = np.linalg.pinv(step.T @ origin, rcond=1e-12)
-    # An orthonormal basis of all that moves; W is the identity on the rest.
+    # An orthonormal basis of everything that moves; W is the identity on the rest.
     basis, strengths, _ = np.linalg.svd(step, full_matrices=False)
     basis = basis[:, strengths > 1e-12]
     if not basis.shape[1]:
@@ -67,7 +67,7 @@ def settle(
 
 
 def _settled_basis(basis: Float[np.ndarray, "D k"]) -> Float[np.ndarray, "D k"]:
-    """The basis of the same subspace that comes from its projector alone."""
+    """A basis of the same subspace that depends only on its projector."""
     count = basis.shape[1]
     rest = basis.copy()  # row i: the part of axis i's projection not yet used
     lengths = np.square(rest).sum(axis=1)

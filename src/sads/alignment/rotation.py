@@ -1,7 +1,7 @@
 """An invertible linear map of samples, in memory and on disk: a rotation, or a whitening.
 
-On disk it is one safetensors file: the matrix with a header under one checksum. A rotation returns
-by its transpose; a whitening changes lengths, so the matrix that returns is stored beside it.
+On disk it is one safetensors file: the matrix with a header under one checksum. The inverse of
+a rotation is its transpose; a whitening changes lengths, so its inverse is stored beside it.
 """
 
 import math
@@ -23,7 +23,7 @@ from ..storage.sealed import check_shape, expect, parse_json, read_sealed, sensi
 
 FILE = "rotation.safetensors"
 FORMAT, UNSEALED = "sads.rotation/2", "sads.rotation/1"
-LONGER = 1e-3  # by how much a row of a rotation may miss the length of one
+LONGER = 1e-3  # how far the length of a row of a rotation may be from one
 
 
 class Origin(BaseModel, frozen=True, extra="forbid"):
@@ -33,13 +33,13 @@ class Origin(BaseModel, frozen=True, extra="forbid"):
         kind: `min`, `max`, `random`, `identity` or `whiten`.
         shape: shape of one sample.
         rank: leading data directions that are placed; None for all.
-        seed: of a random rotation.
+        seed: the seed of a random rotation.
         data: name of the data.
-        network: whose geometry it was made for; None for `random` and `identity`.
-        fingerprint: of the family of that network, as in the plan of the geometry.
+        network: the network of the geometry; None for `random` and `identity`.
+        fingerprint: the fingerprint of the family of that network, as in the plan of the geometry.
         redrawn: layers that were redrawn for the geometry.
         geometry: checksum of the geometry.
-        alpha: alpha of the rotated data, where a geometry is known.
+        alpha: alpha of the rotated data, if a geometry is known.
         alpha_before: alpha of the data as it is.
         repeated: directions of G and of the data whose eigenvalues repeat, so that another choice
             would have been as good.
@@ -59,7 +59,7 @@ class Origin(BaseModel, frozen=True, extra="forbid"):
     repeated: tuple[int, int] = (0, 0)
 
     def suits(self, family: ScoreFamily) -> bool:
-        """Whether it was made with a geometry of this family, or with none."""
+        """Whether it was made with a geometry of this family, or without a geometry."""
         return self.fingerprint is None or is_named(family, self.fingerprint, self.redrawn)
 
 
@@ -99,12 +99,12 @@ class Rotation(nn.Module):
         return self.back is None
 
     def made_for(self, geometry: Geometry) -> bool:
-        """Whether it was made with this very geometry, or with none."""
+        """Whether it was made with this geometry, or without a geometry."""
         return self.origin.geometry in (None, geometry_digest(geometry))
 
     @property
     def alpha(self) -> float | None:
-        """E[z^T G z] of the rotated data (equation 6), where a geometry is known."""
+        """E[z^T G z] of the rotated data (equation 6), if a geometry is known."""
         return self.origin.alpha
 
     @property
@@ -142,7 +142,7 @@ class Rotation(nn.Module):
 
 
 def geometry_digest(geometry: Geometry) -> str:
-    """A short name for an estimate, which tells it from others of the same network."""
+    """A short digest that distinguishes an estimate from others of the same network."""
     return checksum({"factor": np.ascontiguousarray(geometry.factor)})[:16]
 
 
@@ -151,7 +151,7 @@ def write_rotation(directory: Path, rotation: Rotation) -> None:
     tensors = {"matrix": rotation.matrix.detach().cpu().contiguous()}
     if rotation.back is not None:
         tensors["back"] = rotation.back.detach().cpu().contiguous()
-    # Trials know a rotation by this text: it says of redrawn layers only where there are some.
+    # Trials identify a rotation by this text, so it mentions redrawn layers only if there are any.
     aside = None if rotation.origin.redrawn else {"redrawn"}
     header = {"origin": rotation.origin.model_dump_json(exclude=aside)}
     write_sealed(directory / FILE, FORMAT, header, tensors, framework="pt")

@@ -19,17 +19,17 @@ else:
     from sklearn.base import BaseEstimator, TransformerMixin
 
     class _Transformer(TransformerMixin, BaseEstimator):
-        """What scikit-learn wants of a step of its pipelines."""
+        """The methods that scikit-learn expects of a step of its pipelines."""
 
 
 class RotationTransformer(_Transformer):
-    """Learns a rotation of flattened samples with respect to a geometry.
+    """Fits a rotation of flattened samples with respect to a geometry.
 
     Args:
-        geometry: of the network that will learn the rotated data.
+        geometry: the geometry of the network that will learn the rotated data.
         kind: `min`, `max`, `random`, `identity` or `whiten`.
         rank: leading data directions that move; all unless given.
-        seed: of a random rotation.
+        seed: the seed of a random rotation.
 
     >>> import numpy as np, sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)

@@ -1,4 +1,4 @@
-"""The atlas: many architectures looked at in the same way, and a page to compare them."""
+"""The atlas: many architectures examined in the same way, and a page to compare them."""
 
 from .entries import AtlasEntry, load_atlas
 from .rows import AtlasRow, load_rows

@@ -1,4 +1,4 @@
-"""An atlas in words: the cells of its table, for the page and for the documentation."""
+"""The cells of an atlas's table in words, for the page and for the documentation."""
 
 import math
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ READ = {
 
 @dataclass(frozen=True)
 class Line:
-    """What is shown of one architecture.
+    """What the table shows about one architecture.
 
     Attributes:
-        entry: as the list has it.
-        row: what was measured.
-        cells: words by the name of the column.
+        entry: its entry in the atlas.
+        row: the measurements.
+        cells: the words by the name of the column.
         soft: further words below them.
         sort: numbers to sort by, where a column is not sorted by its words.
-        loud: what the doctor finds above a note.
+        loud: findings of the doctor that are more than notes.
         paces: how fast a first step learns each group of directions, the slowest first.
     """
 
@@ -48,7 +48,7 @@ class Line:
 
 
 def lines(entries: Sequence[AtlasEntry], rows: Sequence[AtlasRow]) -> list[Line]:
-    """One line for each entry that has been looked at, in the order of the list."""
+    """One line for each entry that has been examined, in the order of the atlas."""
     known = {row.slug: row for row in rows}
     return [_line(entry, known[entry.slug]) for entry in entries if entry.slug in known]
 
@@ -110,33 +110,33 @@ def _numbers(row: AtlasRow) -> dict[str, float]:
 
 
 def _untold(row: AtlasRow, part: str) -> str:
-    """Why something is not known; the row has the network's name already."""
+    """Why something is unknown, without the network's name, which the row already has."""
     why = row.summary["untold"].get(part, f"no {part}")
     return f"{UNKNOWN}: {why.replace(row.summary['network'], 'it')}"
 
 
 def _behind(row: AtlasRow) -> str:
     """How the geometry was made."""
-    read = READ.get(row.readout or "", row.readout or "in a way not told")
+    read = READ.get(row.readout or "", row.readout or "in an unknown way")
     where = "" if row.subspace is None else f", in the subspace {row.subspace}"
     return f"{row.summary['networks']} networks, last layer {read}{where}"
 
 
 def cost_words(row: AtlasRow) -> str:
-    """What a row took; processor time where it was counted."""
+    """The time that a row took; processor time if it was counted."""
     taken = row.seconds if row.processor_seconds is None else row.processor_seconds
     return f"{'over ' * row.goes_on}{taken:,.0f} s"
 
 
 def clock_words(row: AtlasRow) -> str:
-    """By which clock."""
+    """Which clock measured that time."""
     if row.processor_seconds is None:
         return "by the clock"
     return f"of processor time; {row.seconds:,.0f} s by the clock"
 
 
 def total_cost(rows: Sequence[AtlasRow]) -> str:
-    """What all rows took together, in a sentence or two."""
+    """The time that all rows took together, in a sentence or two."""
     counted_ones = [row.processor_seconds for row in rows if row.processor_seconds is not None]
     others = [row.seconds for row in rows if row.processor_seconds is None]
     parts = []
@@ -167,7 +167,7 @@ def last_words(row: AtlasRow) -> str:
 
 
 def validity_words(row: AtlasRow) -> str:
-    """How sure that is."""
+    """How certain that forecast is."""
     forecast = row.summary["forecast"]
     if forecast is None:
         return ""
@@ -204,6 +204,6 @@ def counted(number: int | None) -> str:
 
 
 def band_words(band: BandPicture) -> str:
-    """What a picture shows."""
+    """The caption of a picture."""
     where = f"level {band.first}" if band.first == band.last else f"levels {band.first}-{band.last}"
     return f"{where}, {band.relative:.2g} times the mean eigenvalue"

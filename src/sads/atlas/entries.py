@@ -6,9 +6,9 @@ network = "diffusers:configurations/dit-s-2.json"
 shape = "4x32x32"
 kind = "transformer"
 published = "Peebles and Xie 2023"
-reduced = ""        # what is less than published
-networks = 48       # untrained ones to look at
-batch = 16          # of the step that is forecast
+reduced = ""        # what is smaller than published
+networks = 48       # untrained networks to examine
+batch = 16          # batch size of the forecast step
 """
 
 import re
@@ -34,14 +34,14 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
     """One architecture of an atlas.
 
     Attributes:
-        name: for people.
-        network: in the grammar of networks.
-        shape: of one sample.
-        kind: `U-Net`, `transformer` and the like, to filter by.
-        published: where its configuration was.
-        reduced: what is less than published; empty for nothing.
-        networks: untrained networks to look at.
-        batch: of the step that is forecast; that of a summary unless given.
+        name: the name that people see.
+        network: a text in the grammar of networks.
+        shape: the shape of one sample.
+        kind: `U-Net`, `transformer` and the like, for the filter.
+        published: the publication of its configuration.
+        reduced: what is smaller than published; empty if nothing is.
+        networks: the number of untrained networks to examine.
+        batch: the batch size of the forecast step; that of a summary unless given.
 
     >>> entry = AtlasEntry(name="Small CNN", network="cnn", shape="1x8x8", kind="CNN")
     >>> entry.slug
@@ -69,13 +69,13 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
     def identity(self) -> str:
-        """A digest of all that decides what is measured, with what its files hold."""
+        """A digest of everything that decides what is measured, with the content of its files."""
         about = {"network": self.network.digest(), "shape": self.shape, "networks": self.networks}
         return json_digest(about | ({} if self.batch is None else {"batch": self.batch}))
 
 
 class Atlas(BaseModel, frozen=True, extra="forbid"):
-    """All entries, under different names."""
+    """All entries; their names differ."""
 
     network: Annotated[tuple[AtlasEntry, ...], Field(min_length=1)]
 

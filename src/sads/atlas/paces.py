@@ -1,7 +1,7 @@
-"""How fast a first training step learns along each group of directions, told by a kept forecast.
+"""How fast a first training step learns along each group of directions, from a stored forecast.
 
-The paces are shares of the median one. Along the mean of one channel there is a single number in
-each network, so its error is large; the means of all channels are taken together, their errors as
+The paces are shares of the median pace. The mean of one channel is a single number in each network,
+so its error is large; the means of all channels are taken together, as if their errors were
 independent.
 """
 
@@ -34,17 +34,17 @@ class Pace:
 
 @dataclass(frozen=True)
 class LearningOrder:
-    """What a forecast says of what is learned last.
+    """What a forecast says about what is learned last.
 
     Attributes:
-        paces: of all groups, the slowest first.
-        p_value: of the hypothesis that all are equal.
+        paces: the paces of all groups, the slowest first.
+        p_value: the p-value of the hypothesis that all paces are equal.
         has_order: whether they differ beyond their errors.
         relative: whether the paces are shares of the median.
-        networks: behind them.
-        right: forecasts of this kind that turned out right.
-        of: out of how many.
-        kind: the networks these were of.
+        networks: the number of networks behind them.
+        right: the number of forecasts of this kind that were right.
+        of: the number of forecasts of this kind.
+        kind: the kind of networks in that record.
     """
 
     paces: tuple[Pace, ...]

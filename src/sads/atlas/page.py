@@ -57,7 +57,7 @@ def _view(line: Line, out: Path) -> dict[str, Any]:
         "loud": line.loud,
         "report": report if (out / report).exists() else None,
         "paces": line.paces,
-        "signal": len(parse_shape(line.entry.shape)) < 3,  # a line, drawn over the whole square
+        "signal": len(parse_shape(line.entry.shape)) < 3,  # a line that fills the whole square
         "bands": [
             {"which": which, "words": band_words(band), "picture": _embedded(band, out)}
             for which, band in (("first", line.row.first), ("last", line.row.last))

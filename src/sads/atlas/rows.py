@@ -41,22 +41,22 @@ class AtlasRow(BaseModel, frozen=True, extra="forbid"):
     """What was measured of one architecture.
 
     Attributes:
-        name: of the entry.
+        name: the name of the entry.
         slug: its name in files.
-        identity: of what was measured; see `AtlasEntry.identity`. Empty if nothing was.
+        identity: the identity of what was measured (`AtlasEntry.identity`); empty if nothing was.
         code: version of the sources that measured it.
-        summary: what `sads summary --json` prints; empty if nothing could be told.
-        failed: why nothing could be told; None if something was.
-        structure: of the geometry, for readers.
+        summary: what `sads summary --json` prints; empty if nothing could be measured.
+        failed: why nothing could be measured; None if something was.
+        structure: the structure of the geometry, for readers.
         readout: how the last layer was read.
-        subspace: the one the geometry is of; None for the whole space.
-        whitened_error: of the geometry.
+        subspace: the subspace of the geometry; None for the whole space.
+        whitened_error: the whitened error of the geometry.
         resolution_median: window of the median direction.
         first: the first certified band; None where none is certified.
         last: the last one that is not null.
-        seconds: by the clock on the wall.
-        processor_seconds: of all threads; None in rows from before it was counted.
-        goes_on: whether unfinished work was taken up, whose time is not counted.
+        seconds: the wall-clock time.
+        processor_seconds: the processor time of all threads; None in older rows.
+        goes_on: whether this continued unfinished work, whose time is not counted.
     """
 
     format: str = FORMAT
@@ -79,17 +79,17 @@ class AtlasRow(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """What the doctor finds; nothing where it could not be asked."""
+        """What the doctor finds; empty where it could not examine the network."""
         return self.summary.get("findings", [])
 
     @property
     def examined(self) -> bool:
-        """Whether the doctor could look at it."""
+        """Whether the doctor could examine it."""
         return self.failed is None and "doctor" not in self.summary["untold"]
 
 
 def row_path(out: Path, slug: str) -> Path:
-    """Where the row of an architecture is kept."""
+    """The file that keeps the row of an architecture."""
     return out / "rows" / f"{slug}.json"
 
 
@@ -101,7 +101,7 @@ def write_row(out: Path, row: AtlasRow) -> None:
 
 
 def read_row(path: Path) -> AtlasRow:
-    """A row that was kept.
+    """Read a row from its file.
 
     Raises:
         ArtefactError: if it is damaged.

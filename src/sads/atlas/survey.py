@@ -1,7 +1,7 @@
-"""One architecture of an atlas, looked at: summary, geometry, forecast, pictures, report.
+"""The survey of one architecture of an atlas: summary, geometry, forecast, pictures, report.
 
-What takes long is kept in the architecture's own directory as it is made, so that a survey that was
-killed goes on from there. An architecture that cannot be looked at gets a row that says why.
+Slow parts are stored in the architecture's own directory as they are made, so that a survey that
+was killed continues from there. An architecture that cannot be examined gets a row that says why.
 """
 
 import time
@@ -26,20 +26,20 @@ from ..specs import DataSpec, parse_shape
 from .entries import AtlasEntry
 from .rows import AtlasRow, BandPicture, read_row, row_path, write_row
 
-DATA = "gaussian"  # what a training would learn: nothing that favours a direction
+DATA = "gaussian"  # the data that a training would learn: no direction is favoured
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class _Clock:
-    """Time since it was made, and whether part of the work was done before that."""
+    """The time since it was made, and whether part of the work was done before."""
 
     goes_on: bool
     wall: float = field(default_factory=time.monotonic)
     processor: float = field(default_factory=time.process_time)
 
     def costs(self) -> dict[str, Any]:
-        """What a row says of the time it took."""
+        """The fields of a row about the time it took."""
         return {
             "seconds": time.monotonic() - self.wall,
             "processor_seconds": time.process_time() - self.processor,
@@ -50,15 +50,16 @@ class _Clock:
 def survey(
     entry: AtlasEntry, out: str | Path, *, seed: int = 0, on_stage: Tell | None = None
 ) -> AtlasRow:
-    """Look at an architecture, or take over what is known of it.
+    """Examine an architecture, or return the row that is stored for it.
 
-    Whatever its network raises ends up in its row, and is tried again the next time.
+    An error that its network raises is written into its row, and the survey is tried again the next
+    time.
 
     Args:
         entry: the architecture.
         out: directory of the atlas.
-        seed: of all draws.
-        on_stage: called with what is done next.
+        seed: the seed of all draws.
+        on_stage: called with the name of each stage before it starts.
     """
     place, tell = Path(out), on_stage or (lambda stage: None)
     known = _known(entry, place)
@@ -67,7 +68,7 @@ def survey(
     clock = _Clock(goes_on=_work(entry, place).exists())
     try:
         row = _row(entry, _summary(entry, place, seed, tell), place, clock)
-    except Exception as error:  # other people's networks raise whatever they like
+    except Exception as error:  # other people's networks raise anything
         why = str(error) if isinstance(error, SadsError) else brief(error)
         row = AtlasRow(
             name=entry.name, slug=entry.slug, code=code_version(), failed=why, **clock.costs()
@@ -77,7 +78,7 @@ def survey(
 
 
 def _known(entry: AtlasEntry, place: Path) -> AtlasRow | None:
-    """The row that is kept, if it is of this network and did not fail."""
+    """The stored row, if it belongs to this network and did not fail."""
     kept = row_path(place, entry.slug)
     if not kept.exists():
         return None
@@ -103,7 +104,7 @@ def _summary(entry: AtlasEntry, place: Path, seed: int, tell: Tell) -> Summary:
 
 
 def _row(entry: AtlasEntry, summary: Summary, place: Path, clock: _Clock) -> AtlasRow:
-    """The row, with its pictures and its report made."""
+    """Measure the row, and make its pictures and its report."""
     facts = {
         "name": entry.name,
         "slug": entry.slug,
@@ -156,7 +157,7 @@ def _pictured(geometry: Geometry, band: Band, place: Path, name: str) -> BandPic
 
 
 def band_picture(geometry: Geometry, band: Band) -> Float[np.ndarray, "..."]:
-    """The eigenvector of a band; of several, their energy by position, the same in every basis."""
+    """The eigenvector of a band, or for several their energy by position, which needs no basis."""
     spectrum, structure = geometry.spectrum(), geometry.structure
     if is_alone(geometry, band):
         return pictured(spectrum.vector(band.first), structure)
@@ -169,6 +170,6 @@ def band_picture(geometry: Geometry, band: Band) -> Float[np.ndarray, "..."]:
 
 
 def is_alone(geometry: Geometry, band: Band) -> bool:
-    """Whether a band is one eigenvector, but for copies of it in other channels or pixels."""
+    """Whether a band is one eigenvector, apart from copies in other channels or pixels."""
     structure = geometry.structure
     return band.width == structure.copies and structure.rows > 1

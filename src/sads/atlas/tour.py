@@ -1,4 +1,4 @@
-"""All architectures of an atlas, one after the other; the page is whole after each."""
+"""All architectures of an atlas, one after the other; the page is complete after each."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ def look_at_all(
     seed: int = 0,
     on_stage: Tell | None = None,
 ) -> tuple[AtlasRow, ...]:
-    """Look at some entries of an atlas; returns all rows that are kept of it.
+    """Survey some entries of an atlas; returns all of its stored rows.
 
     Args:
-        entries: all of the atlas, in the order of the page.
-        chosen: those to look at.
+        entries: all entries of the atlas, in the order of the page.
+        chosen: the entries to survey.
         out: directory of the atlas.
-        seed: of all draws.
-        on_stage: called with what is done next.
+        seed: the seed of all draws.
+        on_stage: called with the name of each stage before it starts.
     """
     place = Path(out)
     rows: tuple[AtlasRow, ...] = ()

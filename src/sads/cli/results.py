@@ -21,8 +21,7 @@ def results(
     Args:
         directory: where `sads sweep --out` stored it.
         csv: write one line for each trial into this file; `sads sweep --from` reads it.
-        correlate: a metric (`sw2`, `msw2`, `msw2_optimised`, `w2_direction`, `leakage`, `loss`,
-            `risk`, `risk_along`, `risk_off`, `nats`), for its rank correlation with the
+        correlate: a metric, by the name of its column; prints its rank correlation with the
             eigenvalues over bands, with p-values and intervals.
         force: replace an existing table.
         json: print one JSON object with `trials`, sorted by `id`.

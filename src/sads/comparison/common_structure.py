@@ -3,8 +3,8 @@
 Equal structures are compared by their factors. A multiple of the identity has every structure and
 symmetry, so an isotropic geometry takes the other's. Other pairs are written out as D x D matrices.
 
-Geometries in subspaces are compared in the smaller one, if it is inside the other: what the larger
-one, or the whole, says of it is compressed to it.
+Geometries in subspaces are compared in the smaller one, if it is inside the other: the larger one,
+or the whole, is compressed to it.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class CommonStructure:
         return cls(Dense(a.shape), common)
 
     def fold(self, geometry: Geometry, k: int) -> Float[np.ndarray, "n n"]:
-        """Fold k of a geometry in this structure; a closed form has the same in all."""
+        """Fold k of a geometry in this structure; all folds of a closed form are equal."""
         own = geometry.structure
         factor = average(geometry.fold(0 if geometry.exact else k), own, geometry.symmetries)
         if own == self.structure:
@@ -75,7 +75,7 @@ class CommonStructure:
         return own.expand(factor)
 
     def trace(self, geometry: Geometry) -> float:
-        """The trace of what of a geometry is compared."""
+        """The trace of the compared part of a geometry."""
         if not isinstance(self.structure, Compressed):
             return geometry.trace
         folds = 1 if geometry.exact else len(geometry.state.counts)
@@ -85,7 +85,7 @@ class CommonStructure:
 
 
 def _smaller(a: Structure, b: Structure) -> Compressed:
-    """Of two structures, one or both on a subspace, the one that is inside the other."""
+    """The inner one of two structures, of which at least one is on a subspace."""
     if a.imposed == b.imposed:
         for own, other in ((a, b), (b, a)):
             if isinstance(own, Compressed) and _inside(own, other) is not None:
@@ -102,9 +102,9 @@ def _said(structure: Structure) -> str:
 
 
 def _inside(own: Compressed, other: Structure) -> Float[np.ndarray, "n m"] | None:
-    """The directions of a subspace in those of another; None if they stick out of it."""
+    """One subspace in the coordinates of another; None if it is not inside."""
     if not isinstance(other, Compressed):
-        return np.empty((0, own.rows))  # everything is inside the whole
+        return np.empty((0, own.rows))  # everything is inside the whole space
     return own.basis.inside(other.basis)
 
 
@@ -116,5 +116,5 @@ def _compressed(
         return to.basis.compress(factor)
     turn = to.basis.inside(of.basis)
     if turn is None:
-        raise InputError("a geometry cannot be told in a subspace that it does not know")
+        raise InputError("a geometry cannot be reduced to a subspace that it does not contain")
     return turn.T @ factor @ turn

@@ -5,18 +5,19 @@ logarithmic scale (`log_ratios`), and all are tested by flipping signs of folds 
 answers are nested, so that they cannot contradict each other:
 
 1. *Any* difference: the whole, the common factor, all bands' ratios, all bands' rotations.
-2. The *scale*, a common factor c of most directions: a member of that same family, so that it is
-   significant only where 1 is.
+2. The *scale*, a common factor c of most directions. It belongs to the same family of tests, so it
+   is significant only where 1 is.
 3. The *shape*, what remains after division by c: its whole, all bands' ratios relative to c, and
    all rotations. It counts as significant only where 1 is.
-4. A *band*: its ratio relative to c, its rotation. Members of the family of 3, so significant only
-   where the shape is.
+4. A *band*: its ratio relative to c, its rotation. They belong to the family of 3, so they are
+   significant only where the shape is.
 
 Every interval holds the values that the same test does not reject: that of c excludes 1, and that
 of a band's ratio over c excludes 1, exactly where the p-value is at or below the level. Where a
 family is not significant as a whole its intervals are extended to 1.
 
-Folds are compared in pairs, so the two may share draws (equal seeds): pairs stay independent.
+Folds are compared in pairs, so the two geometries may share draws (equal seeds); the pairs are
+still independent.
 """
 
 import math
@@ -59,9 +60,9 @@ def compare(
 
     Args:
         a: the first.
-        b: the second; ratios are its values over the first's.
-        level: of significance: equal geometries are told apart in this share of cases.
-        ignore_scale: take geometries as equal that differ by a factor, which turns no direction.
+        b: the second; ratios are its values over those of the first.
+        level: the level of significance: this share of equal geometries is called different.
+        ignore_scale: whether geometries that differ only by a factor count as equal.
 
     Raises:
         InputError: if the shapes differ, or one has too few networks for error bars.
@@ -131,7 +132,7 @@ def _usable_error(geometry: Geometry) -> float:
 
 
 def _flipped(whitened: WhitenedDifference, ratios: LogRatios, level: float) -> _Answers:
-    """What flipping the signs of folds says."""
+    """The p-values and intervals from flipping the signs of folds."""
     grams = np.stack([whitened.relative.whole, whitened.relative.shape])
     whole, shape = quadratic(grams).T[:, :, None]
     rotation = quadratic(whitened.relative.rotation)
@@ -139,7 +140,7 @@ def _flipped(whitened: WhitenedDifference, ratios: LogRatios, level: float) -> _
     every = [whole, scale, linear(_above_rounding(ratios.band_folds, whitened)), rotation]
     equal = judged(every, level)
     similar = judged([shape, relative, rotation], level)
-    # Where no difference is detected over all, none is reported for a single part.
+    # Without a significant difference in all, none is reported for a single part.
     gate = np.float64(equal.p_value)
     band_p_values, rotation_p_values = (np.maximum(p, gate) for p in similar.p_values[1:])
     scale_p_value = float(equal.p_values[1][0])
@@ -174,7 +175,7 @@ def _agreeing(
 
 
 def _exact(whitened: WhitenedDifference, ratios: LogRatios) -> _Answers:
-    """What two closed forms say: a p-value is 0 where they differ by more than rounding, else 1."""
+    """The result for two closed forms: a p-value is 0 if they differ beyond rounding, else 1."""
     # The rounding error of the largest eigenvalue, whitened by each band's smallest.
     allowed = ROUNDING * whitened.eigenvalues.max() / whitened.eigenvalues[whitened.edges[1:] - 1]
     rotation = np.sqrt(whitened.relative.rotation[:, 0, 0] / whitened.width) <= allowed
@@ -198,7 +199,7 @@ def _exact(whitened: WhitenedDifference, ratios: LogRatios) -> _Answers:
 def _above_rounding(
     folds: Float[np.ndarray, "K b"], whitened: WhitenedDifference
 ) -> Float[np.ndarray, "K b"]:
-    """What folds say, exactly zero where it is nothing but rounding."""
+    """The values of the folds, set to zero where they are only rounding."""
     floor = NOISELESS * np.trace(whitened.difference.whole) / whitened.rank
     return np.where(np.sum(folds**2, axis=0) > floor, folds, 0.0)
 
@@ -215,7 +216,7 @@ def _size(
 ) -> tuple[float, float]:
     """sqrt(U / count) relative to the plain mean, 0 where U is negative, and its standard error."""
     u, error = u_statistic(gram, weights) if len(weights) > 1 else (float(gram[0, 0]), 0.0)
-    # U without noise would be gram.sum(), the square that is `plain` relative to the plain mean.
+    # Without noise U would be gram.sum(), which is `plain` relative to the plain mean.
     unit = float(plain[0, 0] / gram.sum() / count) if gram.sum() > 0 else 0.0
     # The error is the upper end's: at U = 0 the root has no derivative.
     low, high = np.sqrt(max(u, 0.0) * unit), np.sqrt((max(u, 0.0) + error) * unit)
@@ -256,7 +257,7 @@ def _bands(
 
 
 def _rounding(geometry: Geometry) -> float:
-    """The whitened distance by which another machine may miss the same geometry."""
+    """The whitened distance at which another machine may reproduce the same geometry."""
     precision = geometry.plan.precision
     if precision is None or precision.features == "float64":
         return ROUNDING
@@ -264,11 +265,11 @@ def _rounding(geometry: Geometry) -> float:
 
 
 def _notes(a: Geometry, b: Geometry) -> tuple[str, ...]:
-    """What else differs in how the two were made, and what else to know."""
+    """Other differences in how the two were made, and cautions."""
     plans = [(name, getattr(a.plan, name), getattr(b.plan, name)) for name in PLANNED]
     notes = [f"Made differently: {name} {x} against {y}." for name, x, y in plans if x != y]
     if a.plan.network == b.plan.network and a.plan.fingerprint != b.plan.fingerprint:
-        notes.append("Their networks have one name but other parameters or initial values.")
+        notes.append("Their networks share a name but have other parameters or initial values.")
     drawn_alike = (a.plan.seed, a.plan.draws) == (b.plan.seed, b.plan.draws)
     if not (a.exact or b.exact) and drawn_alike:
         notes.append(
@@ -277,7 +278,7 @@ def _notes(a: Geometry, b: Geometry) -> tuple[str, ...]:
         )
     for place, geometry in (("first", a), ("second", b)):
         if not geometry.state.finished:
-            notes.append(f"The run of the {place} is not finished: this is about what there is.")
+            notes.append(f"The run of the {place} is not finished: its networks so far count.")
         effective = _effective_networks(geometry)
         if effective < FEW_A_FOLD * FOLDS:
             notes.append(
@@ -289,7 +290,7 @@ def _notes(a: Geometry, b: Geometry) -> tuple[str, ...]:
 
 
 def _effective_networks(geometry: Geometry) -> float:
-    """Networks of equal weight that would scatter as much; infinite where nothing is weighted."""
+    """The number of equally weighted networks with as much scatter; infinite without weights."""
     plan = geometry.plan
     if geometry.exact or plan.estimator != "naive":
         return math.inf

@@ -9,12 +9,12 @@ the y_fk are what each fold says about L_k, to first order. They change sign wit
 so that they can be tested by sign flips, and a test of L_k - theta is one of y_fk - u_f theta,
 which gives an interval (`interval`) that agrees with the test.
 
-*The common factor* c is where most directions agree: Huber's estimate of location of the L_k,
-each counted by its directions. It starts from the median and uses 1.5 times the spread about it,
-so that one changed eigenvalue does not move it, and two halves changed by opposite factors give
-the middle. As a mean it would be 1.09 where one of 16 eigenvalues is four times larger, and all
-the others would look smaller. With omega_k the share of band k in the estimate (zero where it is
-clipped), y_f = u_f log c + sum_k omega_k (y_fk - u_f L_k).
+*The common factor* c is the one on which most directions agree: Huber's estimate of location of the
+L_k, each counted by its directions. It starts from the median and uses 1.5 times the spread about
+it, so that one changed eigenvalue does not move it, and two halves changed by opposite factors give
+the middle. A mean would be 1.09 if one of 16 eigenvalues is four times larger, and all the others
+would look smaller. With omega_k the share of band k in the estimate (zero where it is clipped), y_f
+= u_f log c + sum_k omega_k (y_fk - u_f L_k).
 
 A band *relative* to the factor is L_k - log c with y_fk - y_f.
 """
@@ -28,9 +28,9 @@ from jaxtyping import Bool, Float, Int
 from ..statistics.sign_flips import linear, sign_patterns
 from .whitened_difference import WhitenedDifference
 
-NOTHING = 1e-9  # a geometry has nothing in a band where it has less than this of the mean
+NOTHING = 1e-9  # a geometry below this part of the mean in a band counts as zero there
 HUBER = 1.5
-NORMAL = 1.4826  # from the median of |x| to the standard deviation of normal x
+NORMAL = 1.4826  # times the median of |x| is the standard deviation of a normal x
 ROUNDS = 30
 LEAST_INSIDE = 0.25  # Newton's steps are no longer than with this share inside the reach
 ROUNDING = 1e-12
@@ -44,7 +44,7 @@ class LogRatios:
         weights: u_f.
         scale: log c.
         scale_folds: y_f, summing to it.
-        known: bands where both geometries have something; others have no ratio.
+        known: bands where both geometries are positive; others have no ratio.
         bands: L_k, 0 where unknown.
         band_folds: y_fk, summing to it; where unknown, differences instead of logarithms.
     """
@@ -64,7 +64,7 @@ class LogRatios:
         known = np.minimum(weights @ first, weights @ second) > NOTHING
         bands, folds = np.zeros(len(known)), whitened.difference.means.copy()
         bands[known], folds[:, known] = _logarithms(first[:, known], second[:, known], weights)
-        if not known.any():  # nothing in common: all that can be compared is the trace
+        if not known.any():  # no band in common: only the trace can be compared
             first, second = (
                 (z @ whitened.eigenvalues)[:, None] for z in (whitened.first, whitened.second)
             )
@@ -120,7 +120,7 @@ def common(
         if np.all(np.abs(step) <= ROUNDING):
             break
     shares = share * (np.abs(values - centre) <= np.maximum(reach, ROUNDING))
-    nobody = ~shares.any(axis=1)  # two far groups of one size: the middle is the mean of both
+    nobody = ~shares.any(axis=1)  # two distant groups of equal size: take the mean of both
     shares[nobody] = share
     return centre[:, 0], shares / shares.sum(axis=1, keepdims=True)
 
@@ -164,7 +164,7 @@ def flipped(
 
 
 def _quotient(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Sums / sqrt(squares), 0 where there is nothing but rounding."""
+    """Sums / sqrt(squares), 0 where there is only rounding."""
     return np.divide(sums, np.sqrt(squares), out=np.zeros_like(sums), where=squares > 0)
 
 

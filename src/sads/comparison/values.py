@@ -14,15 +14,16 @@ class BandDifference:
     """Indices `first` to `last`, inclusive, of the pooled geometry in descending order.
 
     Attributes:
-        ratio: mean eigenvalue of the second geometry over that of the first; None where either has
-            nothing.
+        ratio: mean eigenvalue of the second geometry over that of the first; None where one of
+            them is zero.
         relative_ratio: the ratio over the common factor; None likewise.
         relative_low: lower end of its interval at this level, for all bands together.
         relative_high: upper end; 1 lies between them unless `ratio_p_value` is at most the level.
-        ratio_p_value: of the ratio being the common factor, corrected for the number of bands and
-            for testing ratio and rotation.
+        ratio_p_value: the p-value of the hypothesis that the ratio is the common factor, corrected
+            for the number of bands and for testing ratio and rotation.
         rotation: whitened size, for each direction, of what else differs in these directions.
-        rotation_p_value: of there being nothing else, corrected likewise.
+        rotation_p_value: the p-value of the hypothesis that nothing else differs, corrected
+            likewise.
         different: whether the band stands out: either p-value is at or below the level.
 
     >>> import sads
@@ -52,20 +53,20 @@ class Comparison:
 
     Attributes:
         different: whether they differ at this level; in shape, if the scale is ignored.
-        p_value: of the two being equal.
-        distance: |M^{-1/2} (B - A) M^{-1/2}|_F / sqrt(rank), M = (A + B) / 2, without the part of
-            the noise in its square, 0 where that leaves less.
+        p_value: the p-value of the hypothesis that the two are equal.
+        distance: |M^{-1/2} (B - A) M^{-1/2}|_F / sqrt(rank), M = (A + B) / 2, without the
+            contribution of the noise to its square, and never below 0.
         scale: common factor of most directions of the second relative to the first.
-        scale_p_value: of its being one.
+        scale_p_value: the p-value of the hypothesis that it is one.
         scale_low: lower end of its interval at this level.
         scale_high: upper end; 1 lies between them unless the p-value is at most the level.
-        scale_different: whether it is not one.
+        scale_different: whether it differs from one at this level.
         shape_distance: the distance without the mean of the whitened difference.
-        shape_p_value: of the two being equal up to a factor.
-        shape_different: whether they are not.
-        whitened_errors: of the two geometries.
-        bands: what stands out where, beside the common factor.
-        notes: what else a reader must know, in words.
+        shape_p_value: the p-value of the hypothesis that the two are equal up to a factor.
+        shape_different: whether they differ beyond a factor at this level.
+        whitened_errors: the whitened errors of the two geometries.
+        bands: how each band differs, apart from the common factor.
+        notes: other things that a reader must know, in words.
 
     >>> import sads
     >>> one, other = (sads.estimate_geometry(n, shape="1x4x4", networks=24) for n in ("cnn", "mlp"))

@@ -18,14 +18,15 @@ whether there is one beside a factor. They have these parts:
 
 *Why the same folds may choose P and be tested.* Negating R_f swaps A_f and B_f / c. With as many
 networks behind either and w = 1/2 the swap leaves P as it is. Otherwise w is in inverse proportion
-to the relative variances, which makes P and R_f uncorrelated; for Wishart matrices of one law up
-to a factor S^T A_f S and S^T B_f S are then independent of P, and R_f has mean zero given P. With
-w = 1/2 regardless, the differences are larger under their true signs than under others, and equal
-geometries are told apart; likewise if B is not divided by c and the two differ by a factor. So
-bands and whitening cost no folds. w stays within [0.02, 0.98]: P has the range of both.
+to the relative variances, which makes P and R_f uncorrelated; for Wishart matrices of one law up to
+a factor S^T A_f S and S^T B_f S are then independent of P, and R_f has mean zero given P. With w =
+1/2 regardless, the differences are larger under their true signs than under others, and equal
+geometries are told apart; likewise if B is not divided by c and the two differ by a factor. So no
+folds are needed for bands and whitening alone. w stays within [0.02, 0.98], so P has the range of
+both.
 
-*Sizes* should depend neither on w nor on c, so they are told relative to the plain mean
-(A + B) / 2, see `_at_plain_mean`.
+*Sizes* should depend neither on w nor on c, so they are relative to the plain mean (A + B) / 2,
+see `_at_plain_mean`.
 """
 
 from dataclasses import dataclass
@@ -75,19 +76,19 @@ class Parts:
         return self._above_rounding(grams - np.diff(self.edges)[:, None, None] * squares)
 
     def _above_rounding(self, grams: Float[np.ndarray, "b K K"]) -> Float[np.ndarray, "b K K"]:
-        """Zero instead of Gram matrices that are nothing but rounding."""
+        """Gram matrices, with zeros for those that are only rounding."""
         kept = np.trace(grams, axis1=1, axis2=2) > NOISELESS * np.trace(self.whole)
         return np.where(kept[:, None, None], grams, 0.0)
 
 
 @dataclass(frozen=True)
 class WhitenedDifference:
-    """D_f and R_f, as far as tests need them.
+    """The parts of D_f and R_f that the tests need.
 
     Attributes:
-        bands: of the pooled estimate P, in descending order; only those in its range.
+        bands: the bands of the pooled estimate P, in descending order; only those in its range.
         edges: where each band starts among the r directions of that range, and r.
-        eigenvalues: of P on its range.
+        eigenvalues: the eigenvalues of P on its range.
         weights: u_f, summing to one; one fold if both geometries are closed forms.
         first: diagonals of S^T A_f S.
         second: diagonals of S^T B_f S.
@@ -108,7 +109,7 @@ class WhitenedDifference:
 
     @classmethod
     def of(cls, a: Geometry, b: Geometry) -> "WhitenedDifference":
-        """B - A, whitened by what the two have in common."""
+        """B - A, whitened by the pool of the two."""
         shared, counts, share = CommonStructure.of(a, b), _fold_counts(a, b), _share(a, b)
         weights, factor = counts / counts.sum(), shared.trace(b) / shared.trace(a)
         spectrum, values = _pooled(a, b, shared, counts, share, factor)
@@ -142,7 +143,7 @@ class WhitenedDifference:
 
     @property
     def width(self) -> Int[np.ndarray, " b"]:
-        """Directions in each band."""
+        """The number of directions in each band."""
         return np.diff(self.edges)
 
     def band_means(self, forms: Float[np.ndarray, "K r"]) -> Float[np.ndarray, "K b"]:

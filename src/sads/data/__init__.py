@@ -1,4 +1,4 @@
-"""Readers and makers of datasets: arrays of samples, the first axis counting them."""
+"""Readers and makers of datasets: arrays whose first axis counts the samples."""
 
 from .arrays import read_arrays, read_npy, read_npz
 from .bases import BASES, basis, centred, element, layout

@@ -21,9 +21,9 @@ def read_npy(path: str | Path, *, scale: Scale = False) -> Float[np.ndarray, "..
 
     Args:
         path: the file.
-        scale: map the values to [-1, 1], see `scaled`; a number multiplies them; `channels` gives
-            each channel mean 0 and standard deviation 1, see `standardised`. Without it they are
-            kept, whatever their range: latents of an autoencoder need none.
+        scale: maps the values to [-1, 1], see `scaled`. A number multiplies them, and `channels`
+            gives each channel mean 0 and standard deviation 1, see `standardised`. By default
+            values are kept whatever their range, as is right for latents of an autoencoder.
     """
     with _opened(path) as array:
         if not isinstance(array, np.ndarray):
@@ -38,7 +38,7 @@ def read_npz(
 
     Args:
         path: the file.
-        key: which array; may be left out where there is only one.
+        key: the array; may be left out if there is only one.
         scale: as for `read_npy`.
     """
     with _opened(path) as archive:
@@ -100,18 +100,18 @@ def standardised(values: np.ndarray, name: str) -> Float[np.ndarray, "N ..."]:
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[np.ndarray | NpzFile]:
-    """What a file holds, open while it is read; NumPy by itself would leave a broken one open."""
+    """The content of a file, open while it is read; NumPy would leave a broken file open."""
     try:
         with regular_file(path).open("rb") as stream:
             yield np.load(stream, allow_pickle=False)
     except InputError:
         raise
-    except Exception as error:  # zipfile, zlib, tokenize and others, each with errors of its own
+    except Exception as error:  # zipfile, zlib, tokenize and others raise their own errors
         raise InputError(f"{path} is not a readable NumPy file: {reason(error)}") from error
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what an error says."""
+    """The first line of an error's message."""
     text = str(error).splitlines()
     return text[0] if text else type(error).__name__
 

@@ -1,9 +1,9 @@
 """Orthonormal bases of the space of samples: canonical, DCT, DST, Hadamard and Haar.
 
 A sample has a shape (C, H, W), (C, L) or (L,), and D entries. Every basis has one element for each
-entry of a *coefficient array* of that same shape: the coefficient at channel c and place p stands
-for the element that is zero outside channel c and there equals the inverse transform of a unit
-impulse at p. Element i is the i-th entry of this array in row-major order, channel first, so a list
+entry of a *coefficient array* of the same shape: the coefficient at channel c and place p stands
+for the element that is zero outside channel c and equals the inverse transform of a unit impulse at
+p inside it. Element i is the i-th entry of this array in row-major order, channel first, so a list
 of D results, one for each element, becomes the picture of figure 2 by `reshape(shape)`. Places are
 
 - `canonical`: the position itself;
@@ -115,7 +115,7 @@ def _haar(coefficients: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """The inverse of the full decomposition.
 
     All axes are halved together until the shortest has one entry; the corner that is left is
-    decomposed along the other axes, so that the first element is constant for oblongs too.
+    decomposed along the other axes, so that the first element is constant for rectangles too.
     """
     axes = tuple(axis for axis in axes if coefficients.shape[axis] > 1)
     if not axes:

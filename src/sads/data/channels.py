@@ -1,4 +1,4 @@
-"""Mean and standard deviation of each channel, which latents of an autoencoder are scaled by."""
+"""Mean and standard deviation of each channel, for scaling latents of an autoencoder."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Channel(NamedTuple):
 
 
 def channel_statistics(samples: Float[np.ndarray, "N ..."]) -> list[Channel]:
-    """Of samples (N, C, *sides), one entry for each channel; none for flat vectors.
+    """The statistics of samples (N, C, *sides), by channel; none for flat vectors.
 
     >>> channel_statistics(np.array([[[1.0, 3.0], [5.0, 5.0]]]))
     [Channel(mean=2.0, standard_deviation=1.0), Channel(mean=5.0, standard_deviation=0.0)]

@@ -1,4 +1,4 @@
-"""A set of samples and what is known about it."""
+"""A set of samples and what is known about them."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Dataset:
         samples: float32, the first axis counts them.
         name: the specification that makes them.
         direction: the exact unit vector v of rank-one data, x = sqrt(D) g v; None for other data.
-        law: the distribution that they were drawn from, where its optimum is known.
+        law: the distribution of the samples, if its optimum is known.
 
     >>> import numpy as np, sads
     >>> data = sads.Dataset(np.zeros((10, 1, 8, 8), dtype=np.float32), "zeros")

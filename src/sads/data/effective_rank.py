@@ -1,4 +1,4 @@
-"""The size of the second moment of data, and over how many directions it spreads.
+"""The trace of the second moment of data, and the number of directions over which it spreads.
 
 The second moment M = E[x x^T] is not centred. Its effective rank is the participation ratio
 
@@ -11,7 +11,7 @@ X X^T is formed; both have the same eigenvalues.
 import numpy as np
 from jaxtyping import Float
 
-_ROWS = 1024  # taken at a time, so that only a part is ever held in float64
+_ROWS = 1024  # at a time, so that only a part is in float64
 
 
 def trace_and_rank(x: Float[np.ndarray, "N D"]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ _REFUSED = {"EPS"}
 def read_folder(
     directory: str | Path, treatment: Treatment, selection: Selection
 ) -> Float[np.ndarray, "N C H W"]:
-    """The pictures in [-1, 1]; files whose suffix is not a picture's are passed over."""
+    """The pictures in [-1, 1]; files with other suffixes are skipped."""
     root = Path(directory)
     paths = picture_paths(root)
     if not paths:

@@ -19,10 +19,10 @@ def read_hugging_face(
     """The pictures in [-1, 1]; only the chosen rows are decoded.
 
     Args:
-        name: of the dataset, on the hub or a local folder.
-        part: its own split, such as `train` or `test`.
-        treatment: what is done to every picture.
-        selection: which of them.
+        name: the name of the dataset, on the hub or a local folder.
+        part: the dataset's own split, such as `train` or `test`.
+        treatment: how every picture is treated.
+        selection: which pictures are used.
     """
     rows = _load(name, part)
     column = _picture_column(name, rows)
@@ -35,7 +35,7 @@ def read_hugging_face(
 
 
 def _picture(rows: Any, index: int, column: str) -> Image:
-    # Row first, column second: the other way round decodes the whole set.
+    # Row first, then column: the other way round would decode the whole set.
     return rows[index][column]
 
 
@@ -48,7 +48,7 @@ def _load(name: str, part: str) -> Any:
         ) from error
     try:
         return load_dataset(name, split=part)
-    except Exception as error:  # it raises whatever its readers and the network raise
+    except Exception as error:  # it passes on any error of its readers and of the network
         raise InputError(f"hf:{name}:{part} cannot be loaded: {reason(error)}") from error
 
 

@@ -1,7 +1,7 @@
-"""Laws of data whose optimal noise prediction is known in closed form.
+"""Laws of data with a known optimal noise prediction, in closed form.
 
-With x_t = sqrt(a) x_0 + sqrt(s) eps, a the power of the signal and s that of the noise (abar and
-1 - abar where variance is preserved), the prediction of least squares is
+With x_t = sqrt(a) x_0 + sqrt(s) eps, where a is the power of the signal and s that of the noise
+(abar and 1 - abar if variance is preserved), the least-squares prediction is
 
     eps*(x_t) = (x_t - sqrt(a) E[x_0 | x_t]) / sqrt(s).
 
@@ -33,7 +33,7 @@ Powers = Float[np.ndarray, " N"]  # of the signal or of the noise, one for each 
 
 
 class Source(ABC):
-    """Where clean samples come from, flattened to D entries."""
+    """A source of clean samples, flattened to D entries."""
 
     @property
     @abstractmethod
@@ -43,7 +43,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def support(self) -> Float[np.ndarray, "D k"] | None:
-        """Orthonormal columns that span the samples; None where they span the whole space."""
+        """Orthonormal columns that span the samples; None if they span the whole space."""
 
     @abstractmethod
     def draw(self, count: int, generator: np.random.Generator) -> Float[np.ndarray, "{count} D"]:
@@ -100,7 +100,7 @@ class Normal(Law):
 
     @classmethod
     def of_moment(cls, moment: Float[np.ndarray, "D D"]) -> "Normal":
-        """N(0, C) of a second moment C, on its numerical range."""
+        """N(0, C) for a second moment C, on its numerical range."""
         values, vectors = np.linalg.eigh(moment)
         kept = values > values[-1] * len(values) * np.finfo(float).eps
         return cls(np.zeros(len(moment)), vectors[:, kept], values[kept], 0.0)
@@ -135,7 +135,7 @@ class Normal(Law):
     def log_density(
         self, x: Rows, signal: Powers, noise: Powers | None = None
     ) -> Float[np.ndarray, " N"]:
-        """Log of the density of noisy samples, without its constant -D/2 log(2 pi)."""
+        """The log-density of noisy samples, without the constant -D/2 log(2 pi)."""
         a, s = (power[:, None] for power in powers(signal, noise))
         centred = x - np.sqrt(a) * self.mean
         spread, rest = a * self.variances + s, a * self.rest + s
@@ -229,7 +229,7 @@ class Sphere(Law):
 
 
 def powers(signal: Powers, noise: Powers | None) -> tuple[Powers, Powers]:
-    """The powers of signal and noise; unless given, that of the noise is one minus the other."""
+    """The powers of signal and noise; by default the noise has one minus that of the signal."""
     return signal, 1 - signal if noise is None else noise
 
 

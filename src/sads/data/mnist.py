@@ -6,7 +6,7 @@ An IDX file of images is a big-endian header and the pixels, one byte each, row 
     count, rows, columns  three unsigned 32-bit integers
 
 `size` makes smaller or larger squares without resampling: pixels are averaged over the smallest
-whole blocks that fit, and background is put around (28 to 16: blocks of two, one pixel around).
+whole blocks that fit, and padded with background (28 to 16: blocks of two, one pixel of padding).
 """
 
 import gzip
@@ -22,7 +22,7 @@ from .arrays import reason, scaled
 from .selection import Selection
 
 MAGIC = 0x00000803
-LARGEST_SIDE = 1024  # a header that says more is taken for a corrupt one
+LARGEST_SIDE = 1024  # a header with more is taken as corrupt
 _HEADER = struct.Struct(">IIII")
 _FILES = {"train": "train-images-idx3-ubyte", "held-out": "t10k-images-idx3-ubyte"}
 
@@ -65,7 +65,7 @@ def read_idx(path: Path) -> UInt8[np.ndarray, "N H W"]:
             magic, count, height, width = _HEADER.unpack(header)
             _check_header(path, magic, count, height, width)
             expected = count * height * width
-            pixels = stream.read(expected + 1)  # one more shows a file that is too long
+            pixels = stream.read(expected + 1)  # one more byte shows a file that is too long
     except FileNotFoundError as error:
         raise InputError(f"no such file: {path}") from error
     except (OSError, EOFError, zlib.error, MemoryError) as error:

@@ -23,13 +23,13 @@ Source = tuple[str, Callable[[], Image.Image]]  # a name for messages, and how t
 
 @dataclass(frozen=True)
 class Treatment:
-    """What is done to every picture.
+    """How every picture is treated.
 
     Attributes:
-        size: pixels a side after a Lanczos resize, whatever the proportions were; None keeps it.
-        grey: one channel of luminance instead of red, green and blue.
-        crop: cut the largest centred square before resizing.
-        skip_corrupt: leave unreadable pictures out instead of raising.
+        size: pixels a side after a Lanczos resize to a square; None keeps the size.
+        grey: whether to use one channel of luminance instead of red, green and blue.
+        crop: whether to cut out the largest centred square before resizing.
+        skip_corrupt: whether to leave out unreadable pictures instead of raising an error.
     """
 
     size: int | None = None
@@ -61,7 +61,7 @@ class Treatment:
 def read_pictures(
     sources: Iterable[Source], treatment: Treatment, selection: Selection, name: str
 ) -> Float[np.ndarray, "N C H W"]:
-    """Pictures in [-1, 1], taken in order until there are as many as asked for."""
+    """Pictures in [-1, 1], taken in order until the requested number is reached."""
     pictures: list[np.ndarray] = []
     for source, opener in sources:
         if len(pictures) == selection.count:
@@ -99,7 +99,7 @@ def _read(
         ) from error
     except InputError as error:
         raise InputError(f"{name} {error}") from error
-    except Exception as error:  # every decoder of Pillow has errors of its own
+    except Exception as error:  # every decoder of Pillow raises its own errors
         if treatment.skip_corrupt:
             return None
         raise InputError(

@@ -1,8 +1,8 @@
 """Which samples of a finite set are used: a split, a count and a seed.
 
 The split depends on the number of samples alone: a fixed permutation, the same for every seed, puts
-the last sixth aside. So `train` and `held-out` are disjoint whatever the seeds and counts of the
-two, and an evaluation on `held-out` never sees a training sample. The seed only decides which
+the last sixth aside. So `train` and `held-out` are disjoint for all seeds and counts, and an
+evaluation on `held-out` never sees a training sample. The seed only decides which
 `count` samples of the split are drawn, and in which order.
 """
 
@@ -26,8 +26,8 @@ class Selection:
 
     Attributes:
         split: `train`, `held-out` or None for both together.
-        count: how many, drawn without replacement; None for all, in their own order.
-        seed: of the draw.
+        count: the number of samples drawn without replacement; None for all in their own order.
+        seed: the seed of the draw.
     """
 
     split: str | None = None
@@ -42,11 +42,11 @@ class Selection:
             raise InputError(f"split is {' or '.join(SPLITS)}, got {self.split!r}")
 
     def whole(self) -> "Selection":
-        """The same draw without a split, for sets that keep theirs in separate files."""
+        """The same draw without a split, for datasets with a separate file for each split."""
         return Selection(None, self.count, self.seed)
 
     def order(self, total: int) -> Int[np.ndarray, " n"]:
-        """Indices of all samples of the split, in the order in which they are to be taken."""
+        """Indices of all samples of the split, in the order in which they are taken."""
         rows = _split_rows(total, self.split)
         if self.count is None:
             return rows

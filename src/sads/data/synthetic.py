@@ -6,12 +6,12 @@ has the trace of white noise (section 3).
 *Sphere.* x = sqrt(D) V z with z uniform on the unit sphere of R^3 and three orthonormal columns V,
 so that |x| = sqrt(D) for every sample (figure 1).
 
-Directions come from a basis (`data.bases`) or from a geometry's spectrum. A single eigenvector out
-of a degenerate band means nothing, so `band_direction` draws a unit vector uniformly from the
-band's subspace instead, and `band_directions` several orthonormal ones.
+Directions come from a basis (`data.bases`) or from a geometry's spectrum. A single eigenvector of
+a degenerate band means nothing, so `band_direction` draws a unit vector uniformly from the band's
+subspace instead, and `band_directions` draws several orthonormal ones.
 
-The direction, the training set and the held-out set have streams of their own, so that a held-out
-set shares its direction with the training set and nothing else.
+The direction, the training set and the held-out set have separate random streams, so that a
+held-out set shares only its direction with the training set.
 """
 
 import math
@@ -77,7 +77,7 @@ def band_directions(
     columns: list[np.ndarray] = []
     for row in weights:
         mixture = np.asarray(sum(w * v for w, v in zip(row, vectors, strict=True)))
-        for known in columns:  # Gram and Schmidt: the first direction is the draw itself
+        for known in columns:  # Gram-Schmidt: the first direction is the draw itself
             mixture = mixture - known * (known @ mixture)
         columns.append(mixture / np.linalg.norm(mixture))
     return np.stack(columns, axis=1)

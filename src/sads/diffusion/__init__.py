@@ -1,4 +1,4 @@
-"""The diffusion engine: train a small model, sample it."""
+"""Training small diffusion models, and sampling from them."""
 
 from .checkpoint import FILE, read_training, stored_rotation
 from .header import Header

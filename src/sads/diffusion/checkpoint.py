@@ -1,8 +1,8 @@
 """A training on disk: one safetensors file with everything that decides the next step.
 
-Tensors: network and optimiser (see `training_state`), the generator's state, the order of the
-running epoch, the losses. The header holds the protocol and the progress, and one checksum covers
-everything (`sads.storage.sealed`). No pickle.
+Its tensors are network and optimiser (see `training_state`), the generator's state, the order of
+the current epoch and the losses. The header holds the protocol and the progress, and one checksum
+covers everything (`sads.storage.sealed`). Nothing is pickled.
 """
 
 from dataclasses import dataclass, field
@@ -34,16 +34,16 @@ class Run:
 
     Attributes:
         settings: the protocol.
-        generator: of batches and noise.
-        order: of the samples in the running epoch.
+        generator: the generator of batches and noise.
+        order: the order of the samples in the current epoch.
         data: digest of the training data.
         rotation: digest of the rotation that the data goes through.
-        cursor: samples of the running epoch that have been used.
-        step: updates so far.
+        cursor: the number of samples of the current epoch that have been used.
+        step: the number of updates so far.
         losses: one for each update.
-        seconds: time spent.
+        seconds: the time spent.
         draws: version of the random draws.
-        target: what the loss is of.
+        target: the quantity that the loss compares.
     """
 
     settings: Settings
@@ -68,7 +68,7 @@ class Run:
         return cls(settings, generator, order, data, rotation, target=target)
 
     def header(self, family: ScoreFamily) -> Header:
-        """What it says of itself as a training of a family."""
+        """The header of this state for a training of a family."""
         return Header(
             network=family.name,
             fingerprint=family.fingerprint,
@@ -125,10 +125,10 @@ def restored(
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
 ) -> Run:
-    """Put a stored training back into network and optimiser, and return the rest of its state.
+    """Load a stored training into network and optimiser, and return the rest of its state.
 
     Raises:
-        ArtefactError: if the parameters are another network's.
+        ArtefactError: if the parameters belong to another network.
     """
     load_parameters(network, tensors, directory)
     restore_optimiser(network, optimiser, tensors, header.step)
@@ -166,9 +166,9 @@ def read_training(directory: Path) -> tuple[Header, dict[str, Tensor]]:
 
 
 def _check(header: Header, tensors: dict[str, Tensor]) -> None:
-    """Refuse what no training can have stored; inside `sensible`."""
+    """Refuse content that no training can have stored; call it inside `sensible`."""
     check_shape(header.shape)
-    _ = header.path  # which refuses unknown schedules
+    _ = header.path  # refuses unknown schedules
     losses, order = tensors["losses"], tensors["order"]
     expect(losses.shape == (header.step,), f"{header.step} losses, one for each step")
     expect(bool(losses.isfinite().all()), "finite losses")
@@ -182,7 +182,7 @@ def _check(header: Header, tensors: dict[str, Tensor]) -> None:
 
 
 def store_rotation(directory: Path, rotation: Rotation) -> None:
-    """Keep the rotation beside the training; one that somebody else put there is not replaced."""
+    """Store the rotation beside the training; a different one that is already there is kept."""
     foreign = (directory / ROTATION_FILE).exists() and not (directory / FILE).exists()
     if foreign and load_rotation(directory).digest != rotation.digest:
         raise ArtefactError(
@@ -197,10 +197,10 @@ def stored_rotation(directory: Path, header: Header) -> Rotation | None:
 
     Args:
         directory: where the training is.
-        header: what `read_training` says of it.
+        header: the header from `read_training`.
 
     Raises:
-        ArtefactError: if there is another rotation than it was trained with.
+        ArtefactError: if the rotation is not the one that it was trained with.
     """
     if header.rotation is None:
         return None

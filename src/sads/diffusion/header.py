@@ -1,4 +1,4 @@
-"""What a stored training says of itself, and whether two of them are the same one."""
+"""The header of a stored training, and whether two trainings are the same."""
 
 from pathlib import Path
 
@@ -11,23 +11,23 @@ from .settings import Settings
 
 
 class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """What a stored training says of itself.
+    """The header of a stored training.
 
     Attributes:
         network: name of the family.
-        fingerprint: of the family.
+        fingerprint: the fingerprint of the family.
         shape: shape of one sample.
         schedule: kind of the path from data to noise.
         steps: its noise levels.
         settings: the protocol.
         data: digest of the training data, before any rotation.
         rotation: digest of the rotation that the data went through.
-        step: updates so far.
-        cursor: samples of the running epoch that have been used.
-        seconds: time spent training.
+        step: the number of updates so far.
+        cursor: the number of samples of the current epoch that have been used.
+        seconds: the time spent training.
         draws: version of the random draws.
-        parameters: of the path, where they are not at their defaults.
-        target: what the loss is of; noise in files that do not say it.
+        parameters: the parameters of the path, where they are not at their defaults.
+        target: the quantity that the loss compares; noise in older files.
     """
 
     network: str
@@ -41,13 +41,13 @@ class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     step: int = Field(ge=0)
     cursor: int = Field(ge=0)
     seconds: float = Field(ge=0)
-    draws: int = Field(default=1, ge=1)  # older than the field
+    draws: int = Field(default=1, ge=1)  # files from before this field
     parameters: dict[str, float] = Field(default_factory=dict)
     target: str = "eps"
 
     @property
     def unfinished(self) -> bool:
-        """Whether fewer updates were made than planned."""
+        """Whether fewer updates than planned were made."""
         return self.step < self.settings.iterations
 
     @property
@@ -56,7 +56,7 @@ class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return path_of(self.schedule, self.steps, self.parameters)
 
     def identity(self) -> dict[str, object]:
-        """What tells one training from another; more iterations only continue it."""
+        """The fields that identify a training; more iterations only continue it."""
         names = ("network", "shape", "fingerprint", "schedule", "steps", "data", "rotation")
         names += ("parameters", "target")
         protocol = self.settings.model_dump(exclude={"iterations"})
@@ -64,10 +64,10 @@ class Header(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
 
 def refuse_other(directory: Path, stored: Header, own: Header) -> None:
-    """Refuse a directory whose training is another one, or further than this one will go.
+    """Refuse a directory with another training, or one that is already past the planned end.
 
     Raises:
-        ArtefactError: with all that differs.
+        ArtefactError: with all differences.
     """
     planned = own.settings.iterations
     if stored.draws != DRAWS and stored.step < planned:
@@ -84,6 +84,6 @@ def refuse_other(directory: Path, stored: Header, own: Header) -> None:
         )
     if stored.step > planned:
         raise ArtefactError(
-            f"{directory} is {stored.step:,} steps far, past the {planned:,} asked for: choose "
+            f"{directory} has {stored.step:,} steps, more than the {planned:,} asked for: choose "
             "another directory or more iterations"
         )

@@ -11,12 +11,12 @@ from ..path import DiffusionPath, Prediction, Schedule
 
 @dataclass(frozen=True, eq=False)
 class Noising:
-    """The tables of a path, and those of a prediction, at one precision and place.
+    """The tables of a path and of a prediction, in one precision and on one device.
 
     Attributes:
         signal: a_t.
         noise: b_t.
-        clean: p_t, where the prediction is p_t x_0 + q_t eps; None for noise itself.
+        clean: p_t, if the prediction is p_t x_0 + q_t eps; None for noise itself.
         mixed: q_t, likewise.
     """
 
@@ -34,10 +34,8 @@ class Noising:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> "Noising":
-        """The tables; without a prediction, noise is to be predicted."""
-        if isinstance(
-            path, Schedule
-        ):  # abar is rounded first, as it always was, so that results keep their bits
+        """The tables; without a prediction they are those for predicting noise."""
+        if isinstance(path, Schedule):  # abar is rounded first, so that results keep their bits
             level = torch.from_numpy(path.abar).to(device, dtype)
             signal, noise = level.sqrt(), (1 - level).sqrt()
         else:
@@ -63,7 +61,7 @@ class Noising:
     def target(
         self, x: Float[Tensor, "N ..."], eps: Float[Tensor, "N ..."], t: Int[Tensor, " N"]
     ) -> Float[Tensor, "N ..."]:
-        """What is to be predicted of them."""
+        """The quantity to predict at the noisy samples."""
         if self.clean is None or self.mixed is None:
             return eps
         return _at(self.clean, t, x) * x + _at(self.mixed, t, x) * eps

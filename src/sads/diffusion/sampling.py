@@ -1,11 +1,11 @@
 """Sampling: from noise along the path to data, by one of the `solvers`.
 
-No clipping of x_0. Sample i gets its noise from a block of samples of its own seed, so the result
-depends on the seed alone and not on how many samples are computed at once.
+No clipping of x_0. The noise of sample i comes from its block, and each block has its own seed, so
+the result depends on the seed alone and not on how many samples are computed at once.
 
 Chunks do not depend on each other, so several are computed at once, each by one thread of torch:
-small networks do not keep two threads busy inside an operation. A chunk is the same bits whoever
-computes it, so samples in several chunks do not depend on the number of threads.
+small networks do not keep two threads busy inside an operation. A chunk has the same bits in
+any thread, so samples in several chunks do not depend on the number of threads.
 """
 
 import threading
@@ -33,8 +33,8 @@ from .solvers import Solver, Step, solver_named
 
 BLOCK = 64  # samples that share a generator
 MOST_SAMPLES = 10**9  # more is surely a mistake
-MOST_STEPS = 1000  # unless more are asked for
-CHUNK = 64  # activations of small networks then stay in the cache
+MOST_STEPS = 1000  # by default
+CHUNK = 64  # small enough that activations of small networks stay in the cache
 
 Predictor = Callable[[Tensor, Tensor], Tensor]
 OnStep = Callable[[int, int], None]  # steps done, and steps in all
@@ -53,7 +53,7 @@ class SamplingOptions(TypedDict, total=False):
 
 
 class SamplingError(SadsError):
-    """Samples that are of no use."""
+    """Raised for samples that cannot be used."""
 
 
 def respaced(steps: int, schedule: DiffusionPath) -> Int[np.ndarray, " K"]:
@@ -86,23 +86,23 @@ def sample_chunks(
     on_step: OnStep | None = None,
     others: Sequence[Predictor] = (),
 ) -> Iterator[Float[Tensor, "n ..."]]:
-    """Samples `first` to `count`, some at a time.
+    """Samples `first` to `count`, chunk by chunk.
 
     Args:
         predict: predicted noise for x (N, *shape) at t (N,).
         shape: shape of one sample.
-        count: how many, any number.
+        count: the number of samples.
         schedule: the path from data to noise.
-        steps: levels visited, at most a thousand unless given; fewer than all are evenly respaced.
-        eta: of DDIM's formula, 1 for ancestral sampling, 0 for the deterministic one.
-        solver: `ddpm`, `ddim`, `euler` or `heun`; unless given, DDIM's formula with eta, without
-            eta `ddpm` where the path preserves variance and `euler` elsewhere.
-        seed: of all noise, or a generator that gives one.
+        steps: the number of levels visited, evenly spaced; by default all, or a thousand of more.
+        eta: the eta of DDIM's formula: 1 for ancestral, 0 for deterministic sampling.
+        solver: `ddpm`, `ddim`, `euler` or `heun`. By default DDIM's formula if eta is given,
+            otherwise `ddpm` if the path preserves variance and `euler` if not.
+        seed: the seed of all noise, or a generator that gives one.
         chunk: samples computed at once; every batch has this size, the last is padded.
-        first: leave out the samples before this one, which are known already.
+        first: leave out the samples before this one, because they are known already.
         device: where to compute.
-        on_step: called with steps done and steps in all.
-        others: predictors like the first, each for a chunk at the same time in a thread of its own.
+        on_step: called with the steps done and the steps in all.
+        others: further predictors like the first, each of which samples chunks in its own thread.
     """
     if count < 1 or chunk < 1:
         raise InputError(f"the number of samples starts at 1, got {count} in chunks of {chunk}")
@@ -133,12 +133,12 @@ def sample_chunks(
 
 
 def threads_for(count: int, chunk: int) -> int:
-    """Threads that pay for so many samples: no more than torch has, and a chunk for each."""
+    """The number of useful threads: no more than torch has, with at least one chunk for each."""
     return max(1, min(torch.get_num_threads(), -(-count // max(1, chunk))))
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error: nobody wants the samples any more
-    """Ends a chunk whose samples nobody waits for."""
+    """Raised to end a chunk that is no longer needed."""
 
 
 class _Pace:
@@ -161,7 +161,7 @@ class _Pace:
 
 @dataclass(frozen=True)
 class _Sampler:
-    """How a chunk is sampled, whichever it is."""
+    """Samples any chunk."""
 
     rule: Solver
     schedule: DiffusionPath
@@ -193,7 +193,7 @@ class _Sampler:
 def _in_threads(
     sampler: _Sampler, predictors: Sequence[Predictor], starts: Iterable[int]
 ) -> Iterator[Float[Tensor, "n ..."]]:
-    """Chunks in their order, computed ahead by a thread for each predictor."""
+    """Chunks in order, computed ahead by one thread for each predictor."""
     threads = torch.get_num_threads()
     free: SimpleQueue[Predictor] = SimpleQueue()
     for predict in predictors:
@@ -217,7 +217,7 @@ def _in_threads(
                 return
             yield waiting.popleft().result()
     finally:
-        sampler.pace.stopped = True  # a chunk under way ends after its next step
+        sampler.pace.stopped = True  # a running chunk ends after its next step
         pool.shutdown(wait=True, cancel_futures=True)
         torch.set_num_threads(threads)
 
@@ -251,7 +251,7 @@ class _Noise:
 def write_samples(
     path: Path, chunks: Iterable[Float[np.ndarray, "n ..."]], shape: tuple[int, ...], count: int
 ) -> None:
-    """Write chunks into a `.npy` file as they come; the file appears when it is whole."""
+    """Write chunks into a `.npy` file as they come; the file appears when it is complete."""
 
     def write(temporary: Path) -> None:
         # Ordinary writes, not a memory map: a full disk is then an error and not a signal.

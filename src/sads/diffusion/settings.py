@@ -1,4 +1,4 @@
-"""The protocol of a training: what the caller says, and the family's own where nothing is said."""
+"""The protocol of a training: the caller's settings, and the family's own for the others."""
 
 from dataclasses import asdict
 
@@ -15,13 +15,13 @@ class Settings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The protocol of a training.
 
     Attributes:
-        iterations: updates.
-        batch_size: samples a batch.
-        learning_rate: of Adam.
-        seed: of the initialisation and all draws.
-        accumulate: batches an update.
+        iterations: the number of updates.
+        batch_size: the number of samples in a batch.
+        learning_rate: the learning rate of Adam.
+        seed: the seed of the initialisation and all draws.
+        accumulate: the number of batches in an update.
         clip: largest norm of the gradient.
-        weight_decay: share of every weight that is taken away in each update, over the rate.
+        weight_decay: share of every weight that an update removes, divided by the learning rate.
         compile: use torch.compile.
         bfloat16: use autocast to bfloat16.
     """

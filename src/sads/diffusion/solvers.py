@@ -6,11 +6,11 @@ With predicted noise e at level t and x_0 = (x - b_t e) / a_t, the step to the l
     euler:       x_s = x_t + (a_s - a_t) x_0 + (b_s - b_t) e,
     heun:        the same with the means of x_0 and e at t and at the Euler step's end.
 
-d is the standard deviation of x_s given x_t and x_0; after the last level a_s = 1 and b_s = 0.
-With eta = 1 it is ancestral DDPM sampling, with eta = 0 DDIM. Euler's step follows the equation
-dx = x_0 da + e db; it is the usual one of a flow, x_t + (s - t) velocity, and of EDM, and what it
-does is a_s x_0 + b_s e: that of DDIM. Heun's needs the network twice and is of second order. Its
-last step, to a level without noise, is Euler's.
+d is the standard deviation of x_s given x_t and x_0; after the last level a_s = 1 and b_s = 0. With
+eta = 1 it is ancestral DDPM sampling, with eta = 0 DDIM. Euler's step follows the equation dx = x_0
+da + e db. It is the usual step of a flow, x_t + (s - t) velocity, and of EDM, and its result a_s
+x_0 + b_s e is that of DDIM. Heun's step needs the network twice and is of second order. Its last
+step, to a level without noise, is Euler's.
 """
 
 from abc import ABC, abstractmethod
@@ -29,7 +29,7 @@ Draw = Callable[[], Tensor]  # fresh noise
 
 @dataclass(frozen=True)
 class Step:
-    """A step that is to be taken.
+    """A step to take.
 
     Attributes:
         x: the sample at this level.
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def clean(self) -> Tensor:
-        """The clean sample that the predicted noise leaves."""
+        """The clean sample that follows from the predicted noise."""
         return _clean(self.x, self.eps, self.level, self.path)
 
 
@@ -104,12 +104,12 @@ def _clean(x: Tensor, eps: Tensor, level: int, path: DiffusionPath) -> Tensor:
 
 
 def solver_named(name: str | None, eta: float | None, path: DiffusionPath) -> Solver:
-    """The solver of a name.
+    """The solver with a name.
 
     Args:
-        name: one of `SOLVERS`; None for the usual one of the path: `ddpm` where it preserves
-            variance, `euler` elsewhere, or DDIM's formula if eta is given.
-        eta: of DDIM's formula, between 0 (`ddim`) and 1 (`ddpm`).
+        name: one of `SOLVERS`. None stands for DDIM's formula if eta is given, otherwise for
+            `ddpm` if the path preserves variance and `euler` if not.
+        eta: the eta of DDIM's formula, between 0 (`ddim`) and 1 (`ddpm`).
         path: from data to noise.
 
     Raises:

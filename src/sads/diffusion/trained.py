@@ -1,4 +1,4 @@
-"""A trained network in memory: what `train` returns, and what a stored training is read into."""
+"""A trained network in memory, from `train` or from a stored training."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -33,15 +33,15 @@ from .training_state import check_storable
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained network and how it came about.
+    """A trained network and how it was trained.
 
     Attributes:
         family: the architecture, with the schedule that it was trained for.
         network: in eval mode, on the CPU.
         run: the state in which training ended, with losses and protocol.
-        optimiser: as it was left, so that a stored training can go on.
+        optimiser: the optimiser after training, so that a stored training can continue.
         assumptions: what the network is taken for.
-        rotation: that the data went through before training; None for data as it is.
+        rotation: the rotation of the data before training; None for unrotated data.
 
     >>> import sads
     >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
@@ -63,19 +63,19 @@ class Trained:
 
     @property
     def losses(self) -> Float[Tensor, " steps"]:
-        """One for each step."""
+        """The loss at each step."""
         return torch.tensor(self.run.losses, dtype=torch.float32)
 
     @property
     def seconds(self) -> float:
-        """Time spent training."""
+        """The time spent training."""
         return self.run.seconds
 
     def predict(self, x: Float[Tensor, "N ..."], t: Shaped[Tensor, " N"]) -> Float[Tensor, "N ..."]:
         """Predicted noise in the coordinates of the data, also after a rotated training.
 
         Raises:
-            InputError: after a training on whitened data, where noise is another.
+            InputError: after a training on whitened data, whose noise is different.
         """
         if self.rotation is None:
             return self.network(x, t)
@@ -87,10 +87,10 @@ class Trained:
         return self.rotation.inverse(self.network(self.rotation(x), t))
 
     def save(self, directory: str | Path) -> None:
-        """Write what `train` writes into its directory; from there a training can go on.
+        """Write the same files as `train`; a training can continue from the directory.
 
         Raises:
-            NetworkError: if the network has state that no file of ours can hold.
+            NetworkError: if the network has state that our files cannot store.
             ArtefactError: if the directory holds another training, or cannot be written.
         """
         place = Path(directory)
@@ -128,7 +128,7 @@ def read_trained(
     Args:
         directory: the directory.
         family: what was trained.
-        stored: what `read_training` says of the directory, where that is known already.
+        stored: the result of `read_training` for the directory, if it is known already.
 
     Raises:
         ArtefactError: if there is none, or it is damaged or of another family.
@@ -160,18 +160,18 @@ def samples_of(
 
     Args:
         trained: the network.
-        count: how many, any number.
+        count: the number of samples.
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
-        options: of `sample_chunks`.
+        options: the options of `sample_chunks`.
     """
     family, rotation = trained.family, trained.rotation
     place = usable_device(device)
     network = trained.network
     if compile or place.type != "cpu":
-        network = deepcopy(network).to(place)  # the caller's own stays as it is
+        network = deepcopy(network).to(place)  # the caller's network stays unchanged
     predict = family.housed(compiled(network) if compile else network)
-    # Neither the compiler nor what stands in for a file's neighbours may run in two threads.
+    # Neither the compiler nor the imports of a file's neighbours may run in two threads.
     alone = compile or place.type != "cpu" or predict is not network
     chunks = sample_chunks(
         predict,
@@ -186,11 +186,11 @@ def samples_of(
 
 
 def _copies(network: nn.Module, threads: int) -> tuple[nn.Module, ...]:
-    """Copies of a network for all threads but the first; none where it cannot be copied.
+    """Copies of a network for all threads but the first; none if it cannot be copied.
 
-    Every thread calls a network of its own: modules may keep something while they are called.
+    Every thread calls its own copy, since modules may keep state while they are called.
     """
     try:
         return tuple(deepcopy(network) for _ in range(threads - 1))
-    except Exception:  # whatever a module's own code raises; then one thread does it all
+    except Exception:  # a module's own code may raise anything; then one thread does everything
         return ()

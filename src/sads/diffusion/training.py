@@ -1,10 +1,10 @@
 """Denoising score matching: plain mean squared error, t uniform (equation 2).
 
-The error is that of what the network itself predicts: the noise, or the velocity, clean sample or
-score where it predicts that.
+The error is that of the network's own prediction: noise, velocity, clean sample or score.
 
-Adam, gradients clipped to a norm of 1, no average of the weights. Every sample is seen once per
-epoch, in a new order each time; batches run on across epochs, so all have one size.
+The optimiser is Adam with gradients clipped to a norm of 1 and no average of the weights. Every
+sample is seen once per epoch, in a new order each time. Batches continue across epochs, so all have
+the same size.
 
 Everything that decides the next step (parameters, Adam's moments, generator, order of the epoch)
 is in the checkpoint. A run that was killed continues bit for bit at the same thread count.
@@ -45,7 +45,7 @@ FIRST_SECONDS = 2.0  # until the first checkpoint; the pauses double up to CHECK
 
 
 class TrainingError(SadsError):
-    """A training that cannot go on; the last good checkpoint is kept."""
+    """Raised when a training cannot continue; the last good checkpoint is kept."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def train(
         family: the network, with its path from data to noise.
         samples: training data, shape (M, *family.shape), float32.
         settings: the protocol; its seed decides the initialisation and all draws.
-        rotation: applied to the samples; stored in `out`, so that sampling can return from it.
+        rotation: applied to the samples; it is stored in `out`, so that sampling can invert it.
         out: directory for checkpoints and the result; an unfinished run is continued.
-        callbacks: called after each step; a logger for TensorBoard or W&B is one of these.
+        callbacks: called after each step, for example loggers for TensorBoard or W&B.
         device: `cpu` or a CUDA device.
 
     Raises:
@@ -110,7 +110,7 @@ def _checked(family: ScoreFamily, samples: Tensor) -> Tensor:
 
 
 class _Training:
-    """A training as it goes on: a network, its optimiser and all that decides the next step."""
+    """A running training: a network, its optimiser and everything that decides the next step."""
 
     def __init__(
         self,
@@ -151,12 +151,12 @@ class _Training:
         stored, tensors = read_training(self.out)
         refuse_other(self.out, stored, own)
         run = restored(self.out, stored, tensors, self.network, self.optimiser)
-        run.settings = self.settings  # perhaps of more iterations
+        run.settings = self.settings  # there may be more iterations now
         LOG.info("continuing %s from step %d", self.out, run.step)
         return run
 
     def finished(self, callbacks: tuple[Callback, ...]) -> Trained:
-        """Make all updates that are still to be made, with checkpoints on the way."""
+        """Make all remaining updates, with checkpoints on the way."""
         run, settings = self.run, self.settings
         LOG.info("training %s for %d iterations", self.family.name, settings.iterations)
         first, began = run.step, time.perf_counter()
@@ -228,14 +228,14 @@ def _step(
         (loss / settings.accumulate).backward()
         total += loss.item() / settings.accumulate
     norm = nn.utils.clip_grad_norm_(network.parameters(), settings.clip).item()
-    if not math.isfinite(total + norm):  # a bad step is not taken
+    if not math.isfinite(total + norm):  # such a step is not taken
         return math.nan
     optimiser.step()
     return total
 
 
 def _check_prediction(predicted: object, eps: Tensor) -> None:
-    """Refuse what would be compared with the noise by broadcasting, or teach nothing."""
+    """Refuse outputs that would be broadcast against the noise, or that cannot be trained."""
     if not isinstance(predicted, Tensor) or predicted.shape != eps.shape:
         shape = getattr(predicted, "shape", None)
         got = type(predicted).__name__ if shape is None else f"shape {tuple(shape)}"
@@ -249,7 +249,7 @@ def _check_prediction(predicted: object, eps: Tensor) -> None:
 
 @contextmanager
 def explained(name: str, stage: str) -> Iterator[None]:
-    """Errors that a network raises, in one line; a lack of memory is not the network's fault."""
+    """Report errors of a network in one line; a lack of memory is not the network's fault."""
     try:
         yield
     except (SadsError, MemoryError, torch.OutOfMemoryError):
@@ -261,7 +261,7 @@ def explained(name: str, stage: str) -> Iterator[None]:
 
 
 def _batches(run: Run, size: int) -> Iterator[Int[Tensor, " batch"]]:
-    """Indices of the next `accumulate` batches, running on through the epochs."""
+    """Indices of the next `accumulate` batches, which continue across epochs."""
     for _ in range(run.settings.accumulate):
         parts, wanted = [], run.settings.batch_size
         while wanted:

@@ -1,4 +1,4 @@
-"""What of a network and its optimiser decides the next step, as named tensors, and back.
+"""The state of a network and its optimiser that decides the next step, as named tensors.
 
 | name              | holds                                                                     |
 |-------------------|---------------------------------------------------------------------------|
@@ -25,7 +25,7 @@ def check_trainable(network: nn.Module, name: str) -> None:
     """Refuse a network that no training can change.
 
     Raises:
-        NetworkError: if it has no parameter with a gradient, or one that Adam cannot take.
+        NetworkError: if no parameter has a gradient, or Adam cannot handle one of them.
     """
     parameters = list(network.parameters())
     if any(isinstance(p, nn.UninitializedParameter) for p in parameters):
@@ -45,10 +45,10 @@ def check_trainable(network: nn.Module, name: str) -> None:
 
 
 def check_storable(network: nn.Module, name: str) -> None:
-    """Refuse a network whose state no checkpoint can hold, before any work is done on it.
+    """Refuse a network whose state no checkpoint can store, before any work.
 
     Raises:
-        NetworkError: for state that is not made of plain tensors.
+        NetworkError: for state other than plain tensors.
     """
     for key, value in (network.state_dict() | _hidden_buffers(network)).items():
         if not isinstance(value, Tensor):
@@ -75,7 +75,7 @@ def state_tensors(
     for name, parameter in network.named_parameters():
         known = optimiser.state.get(parameter)
         if not known:
-            continue  # frozen, or not used so far
+            continue  # frozen or unused so far
         tensors |= {f"{key}.{name}": known[key] for key in MOMENTS}
         if known["step"] != step:
             tensors[f"step.{name}"] = known["step"]
@@ -85,7 +85,7 @@ def state_tensors(
 def restore_optimiser(
     network: nn.Module, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], step: int
 ) -> None:
-    """Put Adam's state back."""
+    """Load Adam's state."""
     for name, parameter in network.named_parameters():
         if f"exp_avg.{name}" in tensors:
             own = tensors.get(f"step.{name}", torch.tensor(float(step)))
@@ -94,7 +94,7 @@ def restore_optimiser(
 
 
 def load_parameters(network: nn.Module, tensors: dict[str, Tensor], directory: Path) -> None:
-    """Put stored parameters and buffers into a network of the same architecture."""
+    """Load stored parameters and buffers into a network of the same architecture."""
     own = {n.removeprefix("network."): v for n, v in tensors.items() if n.startswith("network.")}
     hidden = {n.removeprefix("buffer."): v for n, v in tensors.items() if n.startswith("buffer.")}
     try:
@@ -108,13 +108,13 @@ def load_parameters(network: nn.Module, tensors: dict[str, Tensor], directory: P
 
 
 def _hidden_buffers(network: nn.Module) -> dict[str, Tensor]:
-    """Buffers that are not in the `state_dict`; a forward pass may change them all the same."""
+    """Buffers that are not in the `state_dict`; a forward pass may still change them."""
     shown = network.state_dict().keys()
     return {n: b for n, b in network.named_buffers(remove_duplicate=False) if n not in shown}
 
 
 def _make_room(network: nn.Module, values: dict[str, Tensor]) -> None:
-    """Give buffers that are made or grow while training the shape of what is stored."""
+    """Give buffers that are made or grow during training the stored shape."""
     for name, value in values.items():
         path, _, leaf = name.rpartition(".")
         buffers = network.get_submodule(path)._buffers

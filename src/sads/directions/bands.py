@@ -1,20 +1,20 @@
 """Bands: runs of levels whose eigenvalues the networks cannot tell apart, with certificates.
 
-A single eigenvector out of a group of equal eigenvalues means nothing: another sample of networks
-gives another one. The subspace of the group may mean something. So all levels, in descending
+A single eigenvector from a group of equal eigenvalues means nothing: another sample of networks
+gives another one. But the subspace of the group may mean something. So all levels, in descending
 order, are cut into bands:
 
 - at gaps that are significant for all gaps at once (`levels`);
 - as long as a band holds two levels whose intervals (`levels`) are disjoint, at its largest t.
 
-So a band holds no two eigenvalues that are told apart, and a long decay without gaps is cut into
-short bands, where nothing but the intervals decides.
+So no band contains two eigenvalues that are known to differ, and a long decay without gaps is cut
+into short bands by the intervals alone.
 
 *Certificate.* The overlap of the band's subspace with the true one is one minus the mean energy of
 its eigenvectors in the other levels of their sectors (`mixing`). A band is certified if that energy
 is below 5 % with 99 % confidence, and if the gaps on both sides are significant, so that its
-indices are known too. More than half of a sector's levels are never certified: they overlap with
-the truth by chance, and a remainder is known only because the others are.
+indices are known too. A band of more than half of a sector's levels is never certified: it overlaps
+with the truth by chance, and is known only because the other bands are.
 """
 
 import itertools
@@ -25,8 +25,8 @@ import numpy as np
 from .levels import Levels
 from .mixing import ALLOWED, Mixing, upper_limit
 
-CERTAINTY = 0.99  # more than for a window: a certificate is picked out of many bands
-REMAINDER = 0.5  # bands that overlap with the truth by more than this by chance are left over
+CERTAINTY = 0.99  # higher than for a window, since certificates are selected from many bands
+REMAINDER = 0.5  # bands with a larger overlap by chance count as a remainder
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Band:
     Attributes:
         overlap: of the subspace with the true one, in [0, 1]; its expectation.
         overlap_error: how much it varies.
-        certified: whether overlap is at least 0.95 with 99 % confidence, and not for being all that
-            others leave over; its indices are known too.
+        certified: whether the overlap is at least 0.95 with 99 % confidence and the indices are
+            known; never true for what the other bands leave over.
         null: whether these directions are outside the range of the geometry.
         exact: whether the band follows from a closed form or from structure alone.
 
@@ -93,8 +93,8 @@ def _certified(levels: Levels, which: slice, ends: tuple[int, int], apart: bool)
 
     Args:
         levels: all levels.
-        which: those of the band.
-        ends: its first and its last index.
+        which: the levels of the band.
+        ends: its first and last index.
         apart: whether the gaps around it are significant.
     """
     if levels.null[which.start]:

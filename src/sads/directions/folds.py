@@ -6,8 +6,8 @@ of the same factor; their mean, weighted by networks, is the estimate, with eige
 *Scatter.* Var(u_i^T G u_j) of the mean is estimated by the spread of u_i^T F_k u_j over the folds,
 with `FOLDS` - 1 degrees of freedom.
 
-*Cross-fitting.* Eigenvectors fit the noise of the networks they come from. What they are worth is
-shown by other networks: eigenvectors of all folds but a third, quadratic forms of that third.
+*Cross-fitting.* Eigenvectors fit the noise of the networks they come from, so other networks show
+how good they are: eigenvectors of two thirds of the folds, quadratic forms of the other third.
 """
 
 from dataclasses import dataclass

@@ -2,11 +2,11 @@
 
 A level stands for as many directions as the structure and the symmetries say: the copies of the
 factor's rows times the images of its sector. These are exact groups, and so is the null space,
-which is one level whatever its size. What networks have to tell apart are levels.
+which is one level whatever its size. The networks have to distinguish levels.
 
 *Intervals of eigenvalues* hold for all levels at once with 95 %. They are lambda_i times or divided
-by exp(h_i / lambda_i), where h_i is t standard errors and the distance between what the networks
-behind an eigenvector and what others show along it. t is the quantile of Student's distribution
+by exp(h_i / lambda_i), where h_i is t standard errors plus the distance between what the networks
+behind an eigenvector and other networks show along it. t is the quantile of Student's distribution
 with `FOLDS` - 1 degrees of freedom, corrected for the number of levels; the standard error is
 raised where an eigenvector has fitted its noise away (`mixing`). Since eigenvalues of a sector
 descend, a level is below all limits of those before it and above all of those behind it.
@@ -19,9 +19,9 @@ eigenvalues makes no gap.
 
 *Interval of the index.* Directions whose eigenvalues are certainly larger come first, those whose
 eigenvalues are certainly smaller come last, and no level crosses a significant gap; a level's index
-is somewhere between. Levels of one sector may mix, which their window tells (`mixing`); levels of
-different sectors cannot, but may come in another order than the true ones, which this interval
-tells.
+is somewhere between. Levels of one sector may mix, and their window says how far (`mixing`). Levels
+of different sectors cannot mix, but their order may differ from the true one, and this interval
+says by how much.
 """
 
 from collections.abc import Callable
@@ -39,19 +39,19 @@ from .mixing import CONFIDENCE, Mixing
 from .symmetry import NULL
 from .whitening import numerical_range
 
-MOST = 50.0  # of an exponent
-UNSEEN = 100 * NULL  # what the networks left out show in a null space that is none
+MOST = 50.0  # largest exponent
+UNSEEN = 100 * NULL  # other networks show more than this in a false null space
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """What is known of one level, with 95 % confidence.
+    """What is known about one level, with 95 % confidence.
 
     Attributes:
-        index: of its first direction, in descending order of eigenvalue.
+        index: the index of its first direction, in descending order of eigenvalue.
         multiplicity: directions that share its eigenvalue exactly.
-        window: its directions lie in the span of the true levels up to so many places before and
-            behind it in its sector, but for 5 % of their energy.
+        window: all but 5 % of the energy of its directions lies in the true levels at most this
+            many places before or behind it in its sector.
         index_low: the smallest index that its directions may have.
         index_high: the largest.
         eigenvalue_low: lower limit of its eigenvalue; the limits of all levels hold at once.
@@ -80,14 +80,14 @@ class SectorLevels:
     """The levels of one sector, in descending order.
 
     Attributes:
-        mixing: the energies behind the windows; of the levels that are not zero.
-        null: which are numerically zero.
+        mixing: the energies behind the windows, for the levels that are not zero.
+        null: which levels are numerically zero.
         values: eigenvalues without bias.
-        others: what networks show that had no part in the eigenvectors.
+        others: what networks show that were not used for the eigenvectors.
         errors: standard errors.
-        low: limits that hold for the levels of all sectors at once.
-        high: likewise.
-        windows: how far each is spread over its neighbours.
+        low: lower limits that hold for the levels of all sectors at once.
+        high: upper limits, likewise.
+        windows: how far each level is spread over its neighbours.
     """
 
     mixing: Mixing
@@ -104,7 +104,7 @@ class SectorLevels:
         """From the folds; `spread` is how many standard errors hold for all levels at once."""
         null = ~numerical_range(part.pooled[0], largest)
         own, others = part.cross_fitted
-        # Networks that were left out are zero on a true null space, and not on a lack of networks.
+        # Other networks are zero on a true null space, but not on one from too few networks.
         seen = not np.any(others[null] > UNSEEN * largest)
         live, size = int((~null).sum()), len(null)
         mixing = Mixing.of(part, live, seen=seen)
@@ -127,8 +127,8 @@ class Levels:
     Attributes:
         sectors: the levels of each sector.
         sector: which sector each level is in.
-        rank: its place there.
-        multiplicity: how many rows of the factor it stands for.
+        rank: its place in that sector.
+        multiplicity: the number of rows of the factor that it stands for.
         values: eigenvalues, without bias and descending.
         forms: u_i^T F_k u_i of each fold.
     """
@@ -168,7 +168,7 @@ class Levels:
         return len(self.sector)
 
     def gather(self, field: Callable[[SectorLevels], np.ndarray]) -> np.ndarray:
-        """What the sectors know of their levels, in the order of all levels."""
+        """Values of the sectors' levels, in the order of all levels."""
         parts = [field(one) for one in self.sectors]
         starts = np.cumsum([0, *(len(part) for part in parts)])
         return np.concatenate(parts)[starts[self.sector] + self.rank]
@@ -185,14 +185,14 @@ class Levels:
 
     @cached_property
     def high(self) -> Float[np.ndarray, " v"]:
-        """Upper limits; of a sector that no network has shown, the largest that is known."""
+        """Upper limits; for a sector that no network has shown, the largest known limit."""
         high = self.gather(lambda one: one.high)
         known = high[np.isfinite(high)].max(initial=0.0)
         return np.maximum(np.where(np.isfinite(high), high, known), self.values)
 
     @cached_property
     def zero(self) -> Bool[np.ndarray, " v"]:
-        """Which levels are truly zero: not for a lack of networks."""
+        """Which levels are truly zero, and not for lack of networks."""
         seen = np.array([one.mixing.seen for one in self.sectors])
         return self.null & seen[self.sector]
 
@@ -224,14 +224,14 @@ class Levels:
         gap = np.minimum(values[larger] - values[smaller], others[larger] - others[smaller])
         folds = self.forms[:, larger] - self.forms[:, smaller]
         errors = folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
-        with np.errstate(over="ignore"):  # without any scatter t is infinite
+        with np.errstate(over="ignore"):  # t is infinite without scatter
             return gap / np.maximum(errors, np.finfo(float).tiny)
 
     @cached_property
     def apart(self) -> Bool[np.ndarray, " v1"]:
         """Whether the gap before each level is significant; those at both ends are."""
         count = int((~self.null).sum()) - 1
-        # On both sides: the order of levels from different sectors is that of the same networks.
+        # Two-sided, since the order of levels from different sectors comes from the same networks.
         return np.concatenate([[True], self.gaps > simultaneous(count), [True]])
 
     def resolutions(self, copies: int) -> tuple[Resolution, ...]:

@@ -5,23 +5,23 @@ Energies e_ij = <u_i, v_j>^2 of an estimated eigenvector in the true ones v_j fa
     e_ij = V_ij / ((mu_i - mu_j)^2 + w_i^2),      V_ij = Var(u_i^T G u_j),      sum_j e_ij = 1.
 
 Far from i this is first-order perturbation theory. Near i the width w_i, which makes the energies
-sum to one, keeps it true where the noise is as large as the gaps: for large random matrices the
-profile of an eigenvector is this one exactly (Ledoit and Peche; Bun, Bouchaud and Potters). V is
-the scatter of the folds, so e is about the estimate from all networks against the truth; two
-halves of the networks differ from each other by four times as much.
+sum to one, keeps the formula valid where the noise is as large as the gaps: for large random
+matrices the profile of an eigenvector is this one exactly (Ledoit and Peche; Bun, Bouchaud and
+Potters). V is the scatter of the folds, so e is about the estimate from all networks against the
+truth; two halves of the networks differ from each other by four times as much.
 
 Noise makes the eigenvalues of the estimate lie too far apart, and would make degenerate ones look
-separate. So mu_i is what networks show that had no part in the eigenvectors, u_i^T A' u_i
-(`SectorFolds.cross_fitted`), which is the same for all of a degenerate group. Likewise eigenvectors
+separate. So mu_i is what networks show that were not used for the eigenvectors, u_i^T A' u_i
+(`SectorFolds.cross_fitted`), which is equal within a degenerate group. Likewise eigenvectors
 of small eigenvalue have fitted the noise away: others show mu_i instead of lambda_i along them, and
 V_ij, which grows with both eigenvalues, is raised by max(1, mu/lambda) for i and for j.
 
-*Upper limits.* A sum of energies is one of squared normals times V_ij, each V_ij known with
-nu = `FOLDS` - 1 degrees of freedom; so its 95 % limit is its mean times the quantile of
-F(m, nu m), m = (sum e)^2 / sum e^2 the number of energies that count.
+*Upper limits.* A sum of energies is a sum of squared normals times V_ij, each V_ij known with
+nu = `FOLDS` - 1 degrees of freedom. So its 95 % limit is its mean times the quantile of
+F(m, nu m), where m = (sum e)^2 / sum e^2 is the effective number of energies.
 
 *Window.* The smallest r such that the energy outside levels k - r to k + r of the sector is below
-5 % by that limit. The limit says nothing where the networks have not yet seen all directions.
+5 % by that limit. The limit is not valid if the networks have not yet shown all directions.
 """
 
 from dataclasses import dataclass
@@ -113,7 +113,7 @@ def _outside(
     end = np.minimum(rows[:, None] + reach + 1, size)
     inside = np.take_along_axis(sums, end, axis=1) - np.take_along_axis(sums, first, axis=1)
     rest = sums[:, -1:] - inside
-    return np.where(rest > 1e-12, rest, 0.0)  # below is the rounding of the sums
+    return np.where(rest > 1e-12, rest, 0.0)  # smaller sums are rounding
 
 
 def upper_limit(

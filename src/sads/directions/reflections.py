@@ -18,7 +18,7 @@ class Reflection:
 
     Attributes:
         rows: the row that each row becomes.
-        signs: what it is multiplied by; None for ones.
+        signs: the sign of each row; None if all are one.
     """
 
     rows: Int[np.ndarray, " n"]
@@ -39,16 +39,16 @@ class Reflection:
 
     @property
     def moves(self) -> bool:
-        """Whether it does anything at all."""
+        """Whether it changes anything."""
         kept = np.array_equal(self.rows, np.arange(len(self.rows)))
         return not kept or (self.signs is not None and bool((self.signs < 0).any()))
 
 
 def reflections(structure: Structure, name: str) -> list[Reflection]:
-    """What `flip` (one per axis) or `transpose` does to the rows of the factor.
+    """The reflections of the factor's rows by `flip` (one for each axis) or `transpose`.
 
-    A reflection that the shape does not have (transposing a rectangle, flipping a vector without
-    axes) gives none. Of the subspaces only that of low frequencies is kept by reflections.
+    A reflection that the shape does not allow (transposing a rectangle, flipping a vector without
+    axes) gives none. Reflections keep only the subspace of low frequencies.
     """
     if isinstance(structure, Compressed):
         basis = structure.basis

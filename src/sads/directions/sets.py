@@ -1,16 +1,16 @@
-"""Sets of directions along which residuals, drifts and noise are told apart.
+"""Sets of directions along which residuals, drifts and noise are measured separately.
 
 A set maps samples (N, D) to coefficients (N, m), along orthonormal directions, and puts every
-coefficient into one of k groups. What is told of a group is a *sum over its coefficients*,
+coefficient into one of k groups. The value of a group is a *sum over its coefficients*,
 
     <a, b>_g = sum_{i in g} (u_i^T a)(u_i^T b),
 
 the energy of a in the group's subspace where a = b. Transforms stand for their D columns, so that
-nothing of size D x D is needed at 3x256x256.
+no matrix of size D x D is needed at 3x256x256.
 
 | set             | coefficients                       | groups                               |
 |-----------------|------------------------------------|--------------------------------------|
-| `Columns`       | columns that are given             | one each, or as told                 |
+| `Columns`       | given columns                      | one each, or as given                |
 | `Eigenvectors`  | a geometry's eigenvectors          | one each                             |
 | `Cosines`       | DCT of every channel               | one each, or radial bands            |
 | `ChannelMeans`  | the constant image of each channel | one each                             |
@@ -58,12 +58,12 @@ class DirectionSet(ABC):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each group is called; its number by default."""
+        """The name of each group; its number by default."""
         return tuple(str(i) for i in range(len(self.widths)))
 
     @cached_property
     def widths(self) -> Int[np.ndarray, " k"]:
-        """Directions in each group."""
+        """The number of directions in each group."""
         return np.bincount(self.groups)
 
     def products(
@@ -88,8 +88,8 @@ class Columns(DirectionSet):
 
     Attributes:
         columns: the directions.
-        group: of each column; one each where None.
-        names: of the groups; their numbers where None.
+        group: the group of each column; one each where None.
+        names: the names of the groups; their numbers where None.
     """
 
     columns: Float[np.ndarray, "D m"]
@@ -125,12 +125,12 @@ class Columns(DirectionSet):
 
 @dataclass(frozen=True, eq=False)
 class Eigenvectors(DirectionSet):
-    """All eigenvectors of a geometry that are known, the largest eigenvalue first.
+    """All known eigenvectors of a geometry, largest eigenvalue first.
 
     Attributes:
-        spectrum: of the geometry.
-        group: of each eigenvector; one each where None.
-        names: of the groups; their numbers where None.
+        spectrum: the spectrum of the geometry.
+        group: the group of each eigenvector; one each where None.
+        names: the names of the groups; their numbers where None.
     """
 
     spectrum: Spectrum
@@ -280,7 +280,7 @@ def radial_bands(spatial: tuple[int, ...], bands: int) -> Int[np.ndarray, "..."]
     if bands == 1:
         return np.zeros(spatial, dtype=int)
     steps = np.ceil(length / length.max() * (bands - 1) - 1e-9).astype(int)
-    numbers = np.unique(steps, return_inverse=True)[1]  # without empty bands
+    numbers = np.unique(steps, return_inverse=True)[1]  # numbered without empty bands
     return numbers.reshape(spatial)
 
 

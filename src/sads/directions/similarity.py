@@ -1,8 +1,8 @@
 """Similarity of two eigenbases by windowed projection energy (appendix F, equation 30).
 
-For eigenvector v_d of one geometry and the 2h + 1 consecutive eigenvectors of another one around
-the same index, the energy |U_{a:b}^T v_d|^2 is 1 when v_d lies in their span and (2h + 1)/D on
-average for unrelated bases.
+For eigenvector v_d of one geometry and the 2h + 1 consecutive eigenvectors of another geometry
+around the same index, the energy |U_{a:b}^T v_d|^2 is 1 when v_d lies in their span and (2h + 1)/D
+on average for unrelated bases.
 """
 
 import numpy as np

@@ -7,14 +7,14 @@ of both, with eigenvectors of a part A,
 
     (u_A^T A u_A + u_A^T A' u_A) / 2,      A' the mean of all networks outside A,
 
-has neither. A leaves out each third of the folds in turn. Where sampling leaves the order
-undecided, isotonic regression makes the values descend.
+is free of both. A leaves out each third of the folds in turn. Where sampling does not decide the
+order, isotonic regression makes the values descend.
 
 *Standard errors* come from the spread of u_i^T F_k u_i over the folds, with the pooled u_i; they
 have `FOLDS` - 1 degrees of freedom, so a 95 % interval is 2.2 standard errors on either side.
 
 *Order.* u_1 has the largest eigenvalue. The score anisotropy directions (SADs) are the same vectors
-in ascending order: first what conjecture 1 of the paper takes to be modelled best.
+in ascending order: conjecture 1 of the paper says that the first are modelled best.
 """
 
 import itertools
@@ -72,7 +72,7 @@ class Spectrum(Shown):
         factor_errors: their standard errors.
         factor_vectors: eigenvectors of the factor as columns, shape (n, n).
         bands: groups of indices of the whole geometry, in order, covering all of them.
-        resolution: what is known of each level, in order, covering all of them.
+        resolution: what is known about each level, in order, covering all of them.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -100,7 +100,7 @@ class Spectrum(Shown):
 
     @cached_property
     def eigenvectors(self) -> Float[np.ndarray, "D m"]:
-        """All eigenvectors as columns, D of them or those of a subspace; or see `vector`."""
+        """All eigenvectors as columns, D of them or those of a subspace; see also `vector`."""
         return self.structure.embed(self.factor_vectors)
 
     def vector(self, index: int) -> Float[np.ndarray, " D"]:
@@ -133,7 +133,7 @@ class Spectrum(Shown):
         )
 
     def resolution_of(self, index: int) -> Resolution:
-        """What is known of the level that an index belongs to."""
+        """What is known about the level that an index belongs to."""
         if not 0 <= index < self.structure.directions:
             raise IndexError(f"index {index} is outside 0 to {self.structure.directions - 1}")
         starts = [level.index for level in self.resolution]
@@ -152,7 +152,7 @@ class Spectrum(Shown):
 
     @property
     def unseen(self) -> bool:
-        """Whether the null space may be there for a lack of networks."""
+        """Whether the null space may be due to too few networks."""
         return any(band.null and not band.certified for band in self.bands)
 
     @property
@@ -194,7 +194,7 @@ def sampled_spectrum(
 
     Args:
         folds: `FOLDS` independent estimates of the factor.
-        counts: networks behind each.
+        counts: the number of networks behind each.
         structure: how the factor makes the whole geometry.
         symmetries: exact symmetries of the geometry, already tested.
     """
@@ -220,7 +220,7 @@ def sampled_spectrum(
 
 
 def _isotropic(folds: Float[np.ndarray, "K 1 1"], structure: Structure) -> Spectrum:
-    """All directions alike, with the eigenvalue's error from the folds."""
+    """The spectrum of an isotropic geometry, with the eigenvalue's error from the folds."""
     value, error = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
     last, reach = structure.directions - 1, simultaneous(1) * float(error[0, 0])
     band = Band(0, last, 1.0, 0.0, certified=True, exact=True)
@@ -259,7 +259,7 @@ def exact_spectrum(
 
 def _orient(vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
     """Fix the sign of each column: its entry of largest magnitude is positive."""
-    # Rounding decides between entries of equal magnitude; a slight preference for early rows
+    # Rounding would decide between entries of equal magnitude; a slight preference for early rows
     # makes the choice the same on every machine.
     preference = np.abs(vectors) * (1 - 1e-6 * np.arange(len(vectors)) / len(vectors))[:, None]
     peak = np.take_along_axis(vectors, preference.argmax(axis=0)[None], axis=0)

@@ -16,7 +16,7 @@ so G is A repeated m times and every eigenvalue of A has multiplicity m:
 
 Where n is too large, the factor is kept on a subspace of its rows with an orthonormal basis B
 (`subspaces`): `Compressed` has the factor B^T A B and the copies of the structure it is in. It
-speaks of m' copies directions, those of B repeated, and says nothing of the others.
+describes the directions of B, each repeated by the copies, and says nothing about the others.
 """
 
 import math
@@ -64,7 +64,7 @@ class Structure(ABC):
     @property
     @abstractmethod
     def rows(self) -> int:
-        """n, the size of the factor; told without listing the entries."""
+        """n, the size of the factor, computed without listing the entries."""
 
     @property
     @abstractmethod
@@ -73,12 +73,12 @@ class Structure(ABC):
 
     @property
     def imposed(self) -> "Structure":
-        """The structure of the whole of G: this one, unless it is compressed."""
+        """The structure of the whole of G; this one, unless it is compressed."""
         return self
 
     @property
     def directions(self) -> int:
-        """How many directions the factor and its copies speak of: D, or less in a subspace."""
+        """The number of directions that the factor and its copies describe; D for the whole."""
         return self.rows * self.copies
 
     @cached_property
@@ -126,7 +126,7 @@ class Structure(ABC):
         return whole
 
     def embed(self, vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "D km"]:
-        """Columns of G's eigenbasis from columns of A's: each one m times, copy by copy."""
+        """Columns of G's eigenbasis from columns of A's, each m times, copy by copy."""
         count = vectors.shape[1]
         whole = np.zeros((self.size, count, self.copies))
         for j, copy in enumerate(self.entries.T):
@@ -216,7 +216,7 @@ class Compressed(Structure):
 
     Attributes:
         inner: the structure of the whole.
-        basis: of the subspace.
+        basis: the basis of the subspace.
     """
 
     kind = "compressed"
@@ -240,7 +240,7 @@ class Compressed(Structure):
         return self.inner.copies
 
     def _arranged(self, index: Int[np.ndarray, " D"]) -> Int[np.ndarray, "n m"]:
-        raise TypeError("the rows of a subspace are no entries of a sample")
+        raise TypeError("the rows of a subspace are not entries of a sample")
 
     def parts(self, vectors: Float[np.ndarray, "*batch D"]) -> Float[np.ndarray, "*batch m n"]:
         return self.basis.coordinates(self.inner.parts(vectors))
@@ -258,7 +258,7 @@ class Compressed(Structure):
         return self.inner.embed(self.basis.lift(vectors.T).T)
 
 
-#: Every structure by the name that plans and results give it.
+#: Every structure by its name in plans and results.
 STRUCTURES: dict[str, type[Structure]] = {
     structure.kind: structure for structure in (Dense, Channels, Tokens, Isotropic)
 }

@@ -1,7 +1,7 @@
-"""Orthonormal bases of subspaces of a factor's rows, which stand for the whole where that is large.
+"""Orthonormal bases of subspaces of a factor's rows, for factors that are too large as a whole.
 
-A basis B has n rows and m columns. Of a factor A it keeps B^T A B, and a sample has coordinates
-B^T x in it. Neither needs n x n numbers:
+A basis B has n rows and m columns. It reduces a factor A to B^T A B, and a sample x has the
+coordinates B^T x. Neither needs n x n numbers:
 
 | basis         | columns                                  | memory  | coordinates           |
 |---------------|------------------------------------------|---------|-----------------------|
@@ -24,7 +24,7 @@ from scipy.fft import dct
 
 from ..storage.files import checksum
 
-INSIDE = 1e-6  # of a unit vector, which may stick out of a subspace that it is in: float32 columns
+INSIDE = 1e-6  # the part of a unit vector that float32 may put outside its subspace
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class Frequencies(Basis):
     """The lowest cosines of every axis, of every channel.
 
     Attributes:
-        sides: of the grid that the rows are.
-        kept: how many frequencies of each axis.
-        channels: how many such grids there are, one after another.
+        sides: the sides of the grid that the rows form.
+        kept: the number of frequencies kept along each axis.
+        channels: the number of such grids, one after another.
     """
 
     sides: tuple[int, ...]
@@ -111,11 +111,11 @@ class Frequencies(Basis):
 
 @dataclass(frozen=True)
 class Span(Basis):
-    """Orthonormal columns that were found; two are the same if their digests are.
+    """Orthonormal columns from a sketch; two spans are the same if their digests are.
 
     Attributes:
         matrix: the columns.
-        digest: names their values.
+        digest: the digest of their values.
     """
 
     matrix: Float[np.ndarray, "n m"] = field(compare=False, repr=False)

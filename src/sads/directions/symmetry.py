@@ -8,11 +8,11 @@ cannot mix, however close their eigenvalues are.
 For the square's full symmetry (flips and transpose) the sectors that are even in one axis and odd
 in the other are images of each other: their eigenvalues come in exact pairs.
 
-A symmetry is used only if the architecture declares it. The data can veto it: what breaks it in
-independent estimates F_k are their blocks between even and odd vectors, whose distribution under
-the symmetry does not change when any of them is negated. So the squared norm of their sum, whitened
-by the symmetric part of the estimate, is compared with its values under all sign patterns. A true
-symmetry is rejected with probability below `VETO_LEVEL`.
+A symmetry is used only if the architecture declares it, and the data can veto it. The blocks of
+independent estimates F_k between even and odd vectors break it. Under the symmetry the distribution
+of these blocks does not change when any of them is negated. So the squared norm of their sum,
+whitened by the symmetric part of the estimate, is compared with its values under all sign patterns.
+A true symmetry is rejected with probability below `VETO_LEVEL`.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class Sector:
     """An invariant subspace of the factor.
 
     Attributes:
-        images: orthonormal bases (n, size), one for each copy of the sector; G acts alike on all.
+        images: orthonormal bases (n, size), one for each copy of the sector; G acts equally on all.
     """
 
     images: tuple[Basis, ...]
@@ -53,7 +53,7 @@ class Sector:
 
     def restrict(self, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "s s"]:
         """The factor on this sector, averaged over the images, exactly symmetric."""
-        if self.size == len(matrix):  # the whole, whose basis is the identity
+        if self.size == len(matrix):  # the whole space, with the identity as its basis
             return (matrix + matrix.T) / 2
         blocks = [basis.T @ (basis.T @ matrix.T).T for basis in self.images]
         mean = np.asarray(sum(blocks)) / len(blocks)
@@ -72,7 +72,7 @@ def sectors(structure: Structure, names: tuple[str, ...]) -> list[Sector]:
     parts: list[Sector] = []
     for basis in bases:
         image = transposes[0].image(basis)
-        # Transposing maps a sector to itself or to another one; of such a pair one is kept.
+        # Transposing maps a sector to itself or to another one; one of each pair is kept.
         if abs(basis.T @ image).sum() > 0:
             parts += [Sector((half,)) for half in _split(basis, transposes[0]) if half.shape[1]]
         elif not any(abs(s.images[-1].T @ basis).sum() > 0 for s in parts):
@@ -125,7 +125,7 @@ def symmetry_p_value(folds: Folds, reflection: Reflection) -> float:
     """Exact p-value of the sign-flip test that P F P^T and F have one distribution.
 
     Args:
-        folds: independent estimates F_k; gone through twice, so that one at a time is in memory.
+        folds: independent estimates F_k; they are read twice, so that only one is in memory.
         reflection: P on the rows of the factor.
     """
     mean, count = np.zeros((len(reflection), len(reflection))), 0

@@ -1,4 +1,4 @@
-"""The whitened error of an estimate: its error where small eigenvalues count as much as large.
+"""The whitened error of an estimate, in which small eigenvalues count as much as large ones.
 
     e = |G^{-1/2} (Ghat - G) G^{-1/2}|_F / sqrt(rank)
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from ..errors import InputError
 
-LARGEST = 1e30  # the projection of such values still fits float32, its square float64
+LARGEST = 1e30  # projections of such values still fit into float32, and their squares into float64
 
 
 def finite(name: str, values: np.ndarray) -> None:

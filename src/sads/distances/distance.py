@@ -18,11 +18,11 @@ class Distance:
 
     Attributes:
         sw2: sliced Wasserstein distance over random directions.
-        standard_error: of sw2; None from a single direction.
+        standard_error: the standard error of sw2; None from a single direction.
         msw2: the largest distance among these random directions.
-        msw2_optimised: the distance in the worst direction that a search came upon.
-        msw2_null: what equal distributions give there.
-        p_value: that equal distributions are so far apart.
+        msw2_optimised: the distance along the worst direction that a search found.
+        msw2_null: what equal distributions would give there.
+        p_value: the probability that equal distributions are this far apart.
         projections: number of random directions.
         w2_direction: where one set is rank-one data, W2 of the other along its direction against
             the exact Gaussian; None for other data.
@@ -61,10 +61,10 @@ def measure_distance(
     Args:
         x: the first set; the first axis counts its samples.
         y: the second one.
-        x_direction: the exact direction v of rank-one data sqrt(D) g v, if x is such.
-        y_direction: that of y, if y is such.
+        x_direction: the exact direction v of rank-one data sqrt(D) g v, if x is rank-one data.
+        y_direction: the same for y.
         projections: random directions, 64 D unless given.
-        seed: of directions and permutations.
+        seed: the seed of directions and permutations.
     """
     x, y = (np.asarray(samples).reshape(len(samples), -1) for samples in (x, y))
     sliced = sliced_wasserstein(x, y, projections=projections, generator=seed)

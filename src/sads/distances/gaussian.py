@@ -10,8 +10,8 @@ the bin's mean and the spread around it,
 
     W2^2 = mean_i (x_i - mu - sigma m_i)^2 + sigma^2 (1 - mean_i m_i^2),
 
-a sum of two non-negative terms: no cancellation. The second is the floor, the distance of the best
-n points. With sigma = 0 the Gaussian is the point mu.
+a sum of two non-negative terms without cancellation. The second is the floor, the distance of the
+best n points. With sigma = 0 the Gaussian is the point mu.
 """
 
 import math

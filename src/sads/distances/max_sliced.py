@@ -4,11 +4,11 @@
 
 In high dimension there is always a direction along which two finite samples differ: maximised and
 measured on the same samples, MSW2 is about 1 between two samples of one normal distribution with
-D = 1024 and 2,000 points. So each sample is cut in three, by lot:
+D = 1024 and 2,000 points. So each sample is cut into three parts at random:
 
     fit half:    an ascent part on which directions are improved, and a choice part on which the
-                 best is chosen (an ascent that only learned its sample's noise loses here);
-    score half:  touched once, to measure W2 along the one chosen direction.
+                 best is chosen (an ascent that only fitted the noise of its sample loses here);
+    score half:  used once, to measure W2 along the one chosen direction.
 
 The direction is independent of the score half. If both distributions are the same, the pooled score
 half is exchangeable, and permuting it with the direction fixed gives an exact p-value.
@@ -39,7 +39,7 @@ from .sliced import sliced_wasserstein
 EIGENVECTORS = 8
 EIGENVECTOR_STEPS = 20  # subspace iterations: a start needs no more digits
 ASCENT_STEPS = 20
-REFINED_CANDIDATES = 8  # the best of the given candidates; the others compete as they are
+REFINED_CANDIDATES = 8  # given candidates that are refined; the others compete unchanged
 ASCENT_SHARE = 2 / 3  # of the fit half; choosing between directions needs fewer points
 
 
@@ -50,8 +50,8 @@ class MaxSlicedWasserstein:
     Attributes:
         msw2: W2 along `direction` on the score half, which had no part in choosing it.
         direction: the unit vector found on the fit half; its sign has no meaning.
-        fit_value: W2 along it on the fit half: too large, by what the direction learned by heart.
-        null: mean of msw2 over permutations of the pooled score half: its size by chance alone.
+        fit_value: W2 along it on the fit half; too large, since the direction was fitted to it.
+        null: mean of msw2 over permutations of the pooled score half: what chance alone gives.
         p_value: (1 + number of permutations that reach msw2) / (1 + permutations).
     """
 
@@ -76,10 +76,10 @@ def max_sliced_wasserstein(
     Args:
         candidates: directions worth trying, such as score anisotropy directions, one in each row.
         restarts: random starts beside the informed ones.
-        permutations: of the score half, for `null` and `p_value`; the least p-value is
-            1 / (1 + permutations).
-        generator: of the split, the starts and the permutations: a seed, a NumPy or a torch
-            generator.
+        permutations: how often the score half is permuted, for `null` and `p_value`; the least
+            p-value is 1 / (1 + permutations).
+        generator: a seed, or a NumPy or torch generator, for the split, the starts and the
+            permutations.
     """
     x, y = sample_pair(x, y, least=4)
     at_least("restarts", restarts, 0)
@@ -189,7 +189,7 @@ def _ascend(
         pairs = zip(narrow @ x.T, narrow @ y.T, strict=True)
         a, b = map(np.array, zip(*(coupling.residuals(p, q) for p, q in pairs), strict=True))
         steps = a.astype(x.dtype) @ x - b.astype(x.dtype) @ y
-        moving = steps.any(axis=1)  # nothing shows along the others: nowhere to go from there
+        moving = steps.any(axis=1)  # the others have no gradient and stay where they are
         directions = _unit_rows(directions[moving] + _unit_rows(steps[moving]))
     return directions
 

@@ -36,7 +36,7 @@ class Coupling:
     ) -> Float[np.ndarray, "*rows K"]:
         """x_{i_k} - y_{j_k} of sorted rows, in float64."""
         if self.n == self.m:
-            # Subtract first: exact where it matters (near values), and half the memory to widen.
+            # Subtracting first is exact for close values, and takes half the memory.
             return (x - y).astype(np.float64, copy=False)
         return np.take(x, self.i, axis=-1) - np.take(y, self.j, axis=-1).astype(np.float64)
 
@@ -54,7 +54,7 @@ class Coupling:
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
         """Half the gradient of W2^2 in each point of two unsorted samples, with q's sign reversed.
 
-        Each point of p gets the sum of w_k (p - q) over the pieces it takes part in, likewise q.
+        Each point of p gets the sum of w_k (p - q) over its pieces, and likewise for q.
         """
         order_p, order_q = np.argsort(p), np.argsort(q)
         pull = self.weights * self.differences(p[order_p], q[order_q])

@@ -16,8 +16,8 @@ and S_c = sum_{l in c} (q_l - mean q), the delta method gives
 for B clusters; with one direction in each it is the usual variance over L.
 
 Directions are drawn chunk by chunk and forgotten once a pool of threads has projected on them and
-sorted. Both steps release the interpreter lock. The product is kept to one thread meanwhile:
-threads within threads wait for each other, and its bits would depend on their number.
+sorted. Both steps release the interpreter lock. Meanwhile the product uses one thread,
+since threads within threads wait for each other and the bits would depend on their number.
 """
 
 import math
@@ -49,8 +49,9 @@ class SlicedWasserstein:
         sw2: root mean square of W2 over the directions.
         msw2: the largest W2 among these directions.
         values: W2 along each direction.
-        standard_error: of sw2, from the spread over the directions; NaN from a single direction
-            (or a single orthogonal set). For given directions: as if they were drawn at random.
+        standard_error: the standard error of sw2, from the spread over the directions; NaN from a
+            single direction (or a single orthogonal set). Given directions are treated as if they
+            were drawn at random.
         projections: number of directions L.
     """
 
@@ -80,7 +81,7 @@ def sliced_wasserstein(
         projections: number of random directions; 64 D if not given.
         directions: use these (scaled to unit length) instead of random ones.
         orthogonal: draw random directions in orthonormal sets of D.
-        generator: of the random directions: a seed, a NumPy or a torch generator.
+        generator: a seed, or a NumPy or torch generator, for the random directions.
         chunk: directions projected at once; by default what fits 16 MB. The directions are the
             same for every chunk, the distances equal up to rounding.
         threads: by default the cores this process may use. The result is the same to the bit.
@@ -129,7 +130,7 @@ def _cores() -> int:
     """The cores this process may use, or as many as OMP_NUM_THREADS allows."""
     if os.environ.get("OMP_NUM_THREADS", "").isdecimal():
         return max(1, int(os.environ["OMP_NUM_THREADS"]))
-    if hasattr(os, "sched_getaffinity"):  # not on every system
+    if hasattr(os, "sched_getaffinity"):  # missing on some systems
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

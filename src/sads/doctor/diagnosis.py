@@ -1,10 +1,10 @@
 """The examination: all checks on one architecture.
 
-Geometries are what takes long, and most of what they are asked is known soon: how much lies on low
-frequencies, whether flips or probes change them by more than a limit. So they are looked at twice:
-after a first part of the networks, where the examination ends if every answer is far enough from
-its limit that more networks will not change it, and after all of them. Tests share their level
-between the looks, so a healthy network is not accused more often than by a single look.
+Geometries take most of the time, and most questions about them are soon decided: how much lies on
+low frequencies, and whether flips or probes change them by more than a limit. So they are looked at
+twice: first after a part of the networks, where the examination ends if every answer is far enough
+from its limit that more networks will not change it, and then after all of them. Tests share their
+level between the looks, so a healthy network is not accused more often than by a single look.
 """
 
 from collections import deque
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     import pandas
 
 NETWORKS = 768  # of each geometry, at most: whitened error 0.05 for iddpm-16
-FIRST, WORTH = 72, 4  # networks of a first look, which pays where so many times as many may follow
+FIRST, WORTH = 72, 4  # networks of a first look; it pays if WORTH times as many may follow
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Diagnosis(Shown):
-    """What the doctor says of one architecture.
+    """What the doctor says about one architecture.
 
     Attributes:
-        network: name of the architecture.
-        shape: of one sample.
+        network: the name of the architecture.
+        shape: the shape of one sample.
         findings: the most severe first.
-        networks: behind each geometry.
+        networks: the number of networks behind each geometry.
         skipped: checks that could not be made, with the reason.
         assumptions: what the architecture is taken for.
 
@@ -69,7 +69,7 @@ class Diagnosis(Shown):
 
 
 class Looks(AbstractContextManager["Looks"]):
-    """A geometry under way: as it stands at a first look, and as it is at the end."""
+    """A geometry that is being estimated: at a first look, and at the end."""
 
     def __init__(self, running: Generator[Geometry, None, None]):
         self._running = running
@@ -79,8 +79,8 @@ class Looks(AbstractContextManager["Looks"]):
         self._running.close()
 
     def finish(self) -> None:
-        """Go on to the last estimate."""
-        for geometry in deque(self._running, maxlen=1):  # none of a closed form
+        """Continue to the last estimate."""
+        for geometry in deque(self._running, maxlen=1):  # a closed form yields nothing more
             self.geometry = geometry
 
 
@@ -96,11 +96,11 @@ def diagnose(
     Args:
         family: the architecture.
         networks: untrained networks for each of the two geometries, at most.
-        seed: of all random draws.
-        on_stage: called with what is done next.
+        seed: the seed of all random draws.
+        on_stage: called with the name of each stage before it starts.
 
     Raises:
-        InputError: for fewer networks than a geometry needs, or a seed that is none.
+        InputError: for fewer networks than a geometry needs, or an invalid seed.
         NetworkError: if the networks cannot be evaluated.
     """
     tell = on_stage or (lambda stage: None)
@@ -124,7 +124,7 @@ def diagnose(
                 first_look=first,
             )
         )
-        if first is None:  # estimates on the way are not looked at
+        if first is None:  # estimates on the way are not used
             geometry.finish()
         return geometry
 
@@ -162,7 +162,7 @@ def diagnose(
 
 
 def _told(examined: Examined) -> tuple[list[Finding], list[str]]:
-    """What the geometries show, and what of it cannot be checked."""
+    """The findings from the geometries, and the checks that could not be made."""
     findings: list[Finding] = []
     skipped: list[str] = []
     for check in GEOMETRIES:

@@ -1,4 +1,4 @@
-"""What the doctor has to say about an architecture."""
+"""A finding of the doctor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that the doctor has to say.
+    """One thing that the doctor says about an architecture.
 
     Attributes:
         code: its name, the same for all networks.
-        severity: `error` (it cannot work), `warning` (it probably is not meant), `note`.
+        severity: `error` (it cannot work), `warning` (it is probably not intended) or `note`.
         evidence: what was measured.
         meaning: what follows for the network.
         suggestion: what to change.
-        usual: whether it is common in healthy networks, so that it tells little about this one;
-            see how often in `docs/doctor.md`.
+        usual: whether it is common in healthy networks, so that it says little about this one;
+            `docs/doctor.md` says how often it is seen.
 
     >>> import sads
     >>> finding, *_ = sads.diagnose("cnn", shape="1x4x4", networks=12).findings
@@ -41,10 +41,10 @@ class NotChecked(Exception):  # noqa: N818 - a reason, not an error
 
 
 class Undecided(Exception):  # noqa: N818 - a state, not an error
-    """Raised by a check that more networks may answer otherwise; never at the last look."""
+    """Raised by a check whose answer may change with more networks; never at the last look."""
 
 
 def at_least(findings: Sequence[Finding], severity: Severity) -> list[Finding]:
-    """The findings of a severity or a worse one."""
+    """The findings of this severity or a worse one."""
     worse = SEVERITIES[: SEVERITIES.index(severity) + 1]
     return [finding for finding in findings if finding.severity in worse]

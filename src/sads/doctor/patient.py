@@ -1,9 +1,9 @@
 """The network under examination: as it starts, and where training can take it.
 
-What holds at the start need not hold after training. So blindness is asked of two networks: one as
-the factory makes it, and one that was trained for a few steps and moved on at random (`steps`).
-Both are evaluated in float64, where "does not depend on" means below 1e-9; in float32, where a
-module fixes its precision, below 1e-4.
+What holds at the start need not hold after training. So blindness is tested on two networks: one as
+the factory makes it, and one that was trained for a few steps and then moved at random (`steps`).
+Both are evaluated in float64, where "does not depend on" means below 1e-9, or in float32, where
+it means below 1e-4, if a module fixes its precision.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from ..randomness import stream, torch_stream
 from .finding import Undecided
 from .training_steps import Steps, move_on, take_steps
 
-INPUTS, FEW = 4, 2  # Gaussian inputs, and as many as exact answers need
+INPUTS, FEW = 4, 2  # Gaussian inputs; how many of them suffice for exact answers
 MOVED = "with every parameter that Adam moves moved at random"
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4}
 
@@ -41,7 +41,7 @@ class Patient:
         family: the architecture; if its output is silent, with the layers to blame redrawn.
         silence: what zeroes its output; None if nothing does.
         start: one network as it starts, redrawn likewise.
-        moved: one that was trained for a few steps from where the factory starts it, and moved on.
+        moved: one that was trained for a few steps from its start, and then moved at random.
         steps: what these steps did.
         stuck: layers that start at zero and that training does not move.
         x: Gaussian inputs, shape (INPUTS, *shape).
@@ -57,7 +57,7 @@ class Patient:
 
     @property
     def rounding(self) -> float:
-        """Relative differences below this are rounding."""
+        """The relative difference below which everything is rounding."""
         return ROUNDING[self.x.dtype]
 
     @property
@@ -70,9 +70,9 @@ class Patient:
     ) -> Float[Tensor, "N ..."]:
         """What a network itself outputs for x at one timestep.
 
-        A module that takes sigma or returns something else than noise is called through the scales
-        of its convention. They are undone here, on both sides: they depend on the time where the
-        module may not.
+        A module that takes sigma or returns something other than noise is called through the scales
+        of its convention. They are undone here for input and output, since they depend on the time
+        even if the module does not.
         """
         t = torch.full((len(x),), timestep)
         buffers = network.named_buffers(recurse=False) if isinstance(network, Adapted) else ()
@@ -98,10 +98,10 @@ class Examined(Patient):
     """A patient whose geometries are known.
 
     Attributes:
-        zero: the geometry at x = 0; where the network is silent there, the other one.
+        zero: the geometry at x = 0, or the other one if the network outputs zero there.
         gaussian: the geometry at Gaussian inputs.
-        looks: how often geometries are looked at, at most; tests share their level between them.
-        part: how many of the networks that may be had are there; at the last look, all.
+        looks: the most looks at the geometries; tests share their level between them.
+        part: the part of all networks that has been evaluated, 1 at the last look.
     """
 
     zero: Geometry
@@ -111,14 +111,14 @@ class Examined(Patient):
 
     @property
     def last(self) -> bool:
-        """Whether no look follows, so that every check has to answer."""
+        """Whether this is the last look, at which every check has to answer."""
         return self.part >= 1
 
     def settle(self, *intervals: tuple[float, float], limit: float) -> None:
-        """Let a check go on only where what it measured lies on one side of its limit.
+        """Let a check continue only if its measurement lies clearly on one side of its limit.
 
         Raises:
-            Undecided: if an interval holds the limit, and more networks can be had.
+            Undecided: if an interval contains the limit and more networks will follow.
         """
         if not self.last and any(low <= limit <= high for low, high in intervals):
             raise Undecided
@@ -141,11 +141,11 @@ def admit(family: ScoreFamily, seed: int = 0) -> Patient:
         names = silence.layers or silence.zeros
         family = redrawn(family, names)
     family = check_family(family, probe, seed, "last").members.family
-    # Made twice and not copied: some modules refuse that.
+    # Made twice, since some modules cannot be copied.
     start, moved = (one.member(seed).eval() for one in (family, as_made))
     start.requires_grad_(False)
     start, moved, x = _in_double_precision(start, moved, x)
-    with explained(family.name, "a first step of training"):  # those that take one input at a time
+    with explained(family.name, "a first step of training"):  # some take one input at a time
         steps = take_steps(moved, x[:FEW], family.schedule, seed)
     stuck = zero_layers(module_inside(moved))
     move_on(moved, steps.moved or {n for n, _ in moved.named_parameters()}, seed)

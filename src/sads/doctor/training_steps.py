@@ -1,4 +1,4 @@
-"""Where training can take a network: a few real steps of Adam, and at random from there.
+"""Where training can take a network: a few real steps of Adam, followed by random moves.
 
 What holds at the start need not hold after training, and how far a parameter moves has nothing to
 do with its size: Adam moves one that starts at 1e-10 by the learning rate, and never moves one
@@ -8,7 +8,8 @@ through after its own first step). The parameters that had one are then moved on
 their own size or half the usual size of such a layer, whichever is larger.
 
 The output is an analytic function of the parameters, piecewise at least. So if it does not depend
-on something at such a point, it does so nowhere that training can reach, but for a coincidence.
+on something at such a point, then except by coincidence it does not anywhere that training can
+reach.
 """
 
 import math
@@ -31,9 +32,9 @@ class Steps:
     """What the first steps of training did.
 
     Attributes:
-        taken: how many there were.
+        taken: the number of steps.
         moved: names of the parameters that got a gradient.
-        failure: why there is none; empty if there is.
+        failure: why no step could be taken; empty if one was.
     """
 
     taken: int

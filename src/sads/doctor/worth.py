@@ -1,8 +1,8 @@
-"""What the doctor's advice was worth where it was tried.
+"""How much the doctor's advice helped where it was tried.
 
 The experiment is `benchmarks/claims/advice.toml`: the same training before and after a remedy, on
 two datasets, with five seeds, judged by the sliced Wasserstein distance SW2 of samples to held-out
-images. `make results` writes what came out into `worth.json`. Differences are before minus after,
+images. `make results` writes the results into `worth.json`. Differences are before minus after,
 paired by seed, with Student's 95 % interval.
 """
 
@@ -22,15 +22,15 @@ class Worth:
     """One remedy on one dataset.
 
     Attributes:
-        finding: code of the finding that it answers.
-        network: what was trained before.
-        remedy: what was changed.
-        data: what was trained on.
+        finding: the code of the finding that it answers.
+        network: the network without the remedy.
+        remedy: the change.
+        data: the dataset.
         before: mean SW2 over seeds without the remedy.
-        after: the same with it.
+        after: mean SW2 over seeds with it.
         difference: mean of before minus after, paired by seed.
         interval: its 95 % interval; None for a single seed.
-        seeds: how many pairs of trainings there are.
+        seeds: the number of pairs of trainings.
     """
 
     finding: str
@@ -56,7 +56,7 @@ class Worth:
 
 @cache
 def measured_worth() -> tuple[Worth, ...]:
-    """All remedies that were tried, as the package knows them."""
+    """All remedies that were tried."""
     rows = json.loads(FILE.read_text(encoding="utf-8"))
     return tuple(Worth(**row | {"interval": _pair(row["interval"])}) for row in rows)
 

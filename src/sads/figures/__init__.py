@@ -1,7 +1,8 @@
-"""The figures of the paper, and seven beyond it, each with its claim tested on our own numbers.
+"""The figures of the paper and further ones, each with its claim tested on our own numbers.
 
 A figure is an `Experiment` in a module of its own; figures 7, 8 and 10 show the same trainings and
-share one. `catalogue` lists them, `run` makes them. Some train nothing: `stored_experiments`.
+share one. `catalogue` lists them and `run` makes them. Some train nothing, see
+`stored_experiments`.
 """
 
 from ..errors import needs_figures

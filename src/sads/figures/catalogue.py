@@ -1,4 +1,4 @@
-"""Which figures there are, and where. A figure's module is imported when it is made."""
+"""The list of figures and their modules. A module is imported when its figure is made."""
 
 from collections.abc import Mapping
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What goes into a figure, the numbers that come out before anything is drawn, and what it is."""
+"""What a figure is, what a user asks for, and its numbers before anything is drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,24 +17,24 @@ Rows = Sequence[Row]
 
 
 def _silent(text: str) -> None:
-    """Nobody is listening."""
+    """Ignore progress messages."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """How a figure is wanted.
+    """What a user asks for.
 
     Attributes:
         scale: `smoke`, `laptop` or `paper`.
-        out: directory of the results; unfinished work is kept below it.
+        out: directory of the results, with unfinished work below it.
         engine: where trials run: `local`, `dask` or `dask:ADDRESS`.
-        workers: trials at once.
+        workers: the number of trials at once.
         only: parts of the figure; all of them if empty.
         sources: data by name (`mnist`, `faces`, `cifar`), in the data grammar.
         known: a table of finished trials that need not be run again.
-        rows: directory of the tables that figures read which train nothing.
-        retry_failed: run trials that failed once more.
-        say: called with what is being done.
+        rows: directory of the tables for figures that train nothing.
+        retry_failed: whether to run failed trials again.
+        say: called with progress messages.
     """
 
     scale: str
@@ -53,7 +53,7 @@ class Request:
         return self.out.joinpath("work", self.scale, *names)
 
     def parts(self, known: Sequence[str]) -> tuple[str, ...]:
-        """The parts that are wanted, in their own order."""
+        """The parts that were asked for, in the order of the figure."""
         return tuple(name for name in known if not self.only or name in self.only)
 
 
@@ -63,8 +63,8 @@ class Data:
 
     Attributes:
         rows: one line of the table each; all have the same keys.
-        protocol: how they were made.
-        pictures: arrays that are shown as images or clouds, by name.
+        protocol: how the numbers were made.
+        pictures: arrays by name that are shown as images or clouds.
     """
 
     rows: Rows
@@ -78,7 +78,7 @@ class Data:
 
 
 def _accept(request: Request) -> None:
-    """Nothing is needed but the request."""
+    """Accept every request."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Experiment:
         draw: the drawing, a function of the data alone.
         verdict: the claims and whether they hold, a function of the rows alone.
         parts: names that a request may choose from; empty where the figure is one piece.
-        powerless: scales that train too little to decide anything.
-        trials: whether it has trials, which a table could hold.
+        powerless: scales with too little training to decide anything.
+        trials: whether it has trials, whose results can come from a table.
         check: called before anything is computed; raises where the user's data are missing.
     """
 

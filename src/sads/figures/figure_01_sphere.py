@@ -1,8 +1,8 @@
-"""Figure 1: a diffusion transformer on spheres in its first and in its last directions.
+"""Figure 1: a diffusion transformer on spheres in its first and last directions.
 
 x = sqrt(D) V z with z uniform on the unit sphere of R^3. V is drawn by the seed from the band of
-the largest eigenvalue, or from that of the smallest: single eigenvectors out of a degenerate band
-mean nothing, the band's subspace does.
+the largest eigenvalue, or from that of the smallest: a single eigenvector of a degenerate
+band means nothing, but the band's subspace does.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def data(request: Request) -> Data:
     rows, pictures = [], {}
     for row in run_parts(request, FOLDER, {"spheres": plan})["spheres"]:
         name = names[row["data"]]
-        # The directions of older draws are not those that the seed stands for now.
+        # Older draws gave other directions for the same seed.
         shown = row["seed"] == 0 and row["draws"] == DRAWS
         samples = samples_of(request, FOLDER, row) if shown else None
         if samples is not None:
@@ -69,7 +69,7 @@ def coordinates(
 
 
 def draw(data: Data) -> Figure:
-    """The clouds of one seed, and the distance of all."""
+    """The clouds of one seed, and the distances of all seeds."""
     figure = sheet(PAGE, 2.6)
     grid = figure.add_gridspec(1, 3, width_ratios=[1.2, 1.2, 0.8])
     known = [np.abs(v) for k, v in data.pictures.items() if k.startswith("cloud")]

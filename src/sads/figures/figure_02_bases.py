@@ -4,9 +4,9 @@ Each pixel is one training on rank-one data along one element, in the layout of 
 position, frequency, sequency, or scale and place. Frequency bases are shown with index (0, 0) in
 the centre.
 
-All trainings of a seed share their initialisation and noise, so elements are not independent: what
-is judged are statistics of the mean over seeds, with a bootstrap that draws elements and seeds. One
-seed decides nothing.
+All trainings of a seed share their initialisation and noise, so elements are not independent.
+Therefore statistics of the mean over seeds are judged, with a bootstrap that draws elements and
+seeds. One seed decides nothing.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ SCALES: Mapping[str, Setup] = {
     "laptop": Setup("iddpm-16", "1x8x8", SHORT, (0, 1)),
     "paper": Setup("iddpm-16", "1x16x16", "paper", FIVE),
 }
-_WORDS = {  # a basis, and what its elements are ordered by
+_WORDS = {  # each basis, and the property that orders its elements
     "canonical": ("canonical", "pixel"),
     "dct": ("DCT", "frequency"),
     "dst": ("DST", "frequency index"),

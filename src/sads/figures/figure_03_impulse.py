@@ -1,4 +1,4 @@
-"""Figure 3: what a symmetrically initialised U-Net answers to a centred impulse.
+"""Figure 3: the response of a symmetrically initialised U-Net to a centred impulse.
 
 Every 3x3 kernel is replaced by its mean over the eight symmetries of the square, so nothing in
 the parameters prefers a side. A response z to an input with all these symmetries then has them
@@ -46,7 +46,7 @@ def symmetrise(member: nn.Module) -> None:
 
 
 def impulse(shape: tuple[int, ...]) -> Float[Tensor, "1 C H W"]:
-    """One in the four central pixels, zero elsewhere."""
+    """An image that is one in the four central pixels and zero elsewhere."""
     x = torch.zeros(1, *shape, dtype=torch.float64)
     row, column = shape[-2] // 2, shape[-1] // 2
     x[..., row - 1 : row + 1, column - 1 : column + 1] = 1.0
@@ -106,7 +106,7 @@ def _values(rows: Rows, resampling: str) -> Float[np.ndarray, " n"]:
 
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
-    """Nearest breaks the symmetry, area keeps it."""
+    """The verdict: `nearest` breaks the symmetry and `area` keeps it."""
     nearest, area = (_values(rows, name) for name in RESAMPLINGS)
     mean, interval = mean_interval(nearest.tolist())
     return (

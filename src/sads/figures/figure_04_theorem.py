@@ -32,7 +32,7 @@ from .verdict import Finding, above
 EIGENVALUES = (8.0, 5.0, 3.0, 2.0, 1.0)
 SIGMA, GD_RATE, SGD_RATE = 1.0, 0.01, 0.001
 SIZE = len(EIGENVALUES)
-POINTS = 60  # of a curve that are kept
+POINTS = 60  # points of a curve that are kept
 RATE_TOLERANCE, TRACE_TOLERANCE, LEMMA_TOLERANCE = 0.01, 0.03, 0.02
 
 Matrix = Float[np.ndarray, "D D"]
@@ -175,7 +175,7 @@ def _kept(steps: int) -> list[int]:
 
 
 def _contraction(errors: Float[np.ndarray, " T"]) -> float:
-    """Of one step, over the last fifth, where the slowest mode is alone."""
+    """The contraction of one step over the last fifth, where only the slowest mode is left."""
     tail = errors[-len(errors) // 5 :]
     return float((tail[-1] / tail[0]) ** (1 / (len(tail) - 1)))
 
@@ -249,7 +249,7 @@ def verdict(rows: Rows) -> tuple[Finding, ...]:
 
 
 def _close(rows: Rows, quantity: str, claim: str, tolerance: float) -> Finding:
-    """Whether a quantity agrees with theory; of contractions, 1 minus them is compared."""
+    """Whether a quantity agrees with theory; for contractions c, 1 - c is compared."""
     pairs = [(r["value"], r["theory"]) for r in rows if r["quantity"] == quantity and r["theory"]]
     what = quantity
     if quantity == "contraction":

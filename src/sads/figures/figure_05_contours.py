@@ -1,8 +1,8 @@
 """Figure 5: why directions with small eigenvalues are easy, on a landscape in the plane.
 
 Moving by tau v changes the log-density by about tau |v^T F|. Along the ridge (v parallel to the
-"manifold") that is little, across it (v perpendicular) much. Over random networks F of a family,
-Markov's inequality bounds how often the change is large (equation 4):
+"manifold") this is small, across it (v perpendicular) it is large. Over random networks F of a
+family, Markov's inequality bounds how often the change is large (equation 4):
 
     P(|v^T F| >= eta) <= v^T G v / eta^2,      G = E[F F^T],
 

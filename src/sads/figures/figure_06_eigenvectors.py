@@ -3,7 +3,7 @@
 For each architecture: rank-one data x = sqrt(D) g v along nine directions v, from the largest to
 the smallest eigenvalue, MSW2 of the samples of each training, mean and standard error over seeds.
 The transformers' eigenvalues repeat, so there the directions are drawn from bands. A number behind
-a direction is its window: it may be spread over so many neighbouring levels on either side.
+a direction is its window: the neighbouring levels on either side over which it may be spread.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Figures 7, 8 and 10: image datasets under W_min, the identity and W_max.
 
 Figure 7 shows samples of MNIST, figure 10 those of faces and CIFAR-10, figure 8 SW2 of all three
-against alpha. The claim is that W_min is modelled best. Looks do not decide, so the verdict is that
-of the distances: MSW2 for figure 7, as in the paper, and SW2 for the others. The paper finds the
+against alpha. The claim is that W_min is modelled best. The verdict does not rest on looks but on
+the distances: MSW2 for figure 7, as in the paper, and SW2 for the others. The paper finds the
 identity and W_max close to each other, since natural images are already aligned with the largest
 eigenvalues.
 """
@@ -104,7 +104,7 @@ def data(names: tuple[str, ...], request: Request) -> Data:
     }
     result = trained(request, files, setups)
     note = {"note": "the embedded digits stand in for the paper's data"}
-    # By content: where the files are on this machine says nothing to a reader.
+    # By content, since paths on this machine mean nothing to a reader.
     contents = {name: DataSpec.parse(source).digest() for name, source in sources.items()}
     protocol = {**result.protocol, **(note if STAND_IN in files else {}), "sources": contents}
     return replace(result, protocol=protocol)

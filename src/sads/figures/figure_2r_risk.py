@@ -91,7 +91,7 @@ def _has(rows: Rows, basis: str) -> bool:
 
 
 def _picture(places: list[Place], values: Float[np.ndarray, " n"]) -> Float[np.ndarray, "h w"]:
-    """Values at their rows and columns, as many as were trained."""
+    """Values at the rows and columns that were trained."""
     heights, widths = (sorted({place[axis] for place in places}) for axis in (0, 1))
     picture = np.full((len(heights), len(widths)), np.nan)
     for (row, column), value in zip(places, values, strict=True):

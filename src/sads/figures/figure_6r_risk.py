@@ -1,10 +1,10 @@
 """Figure 6 by exact risk: rank-one data along directions of each network's own geometry.
 
 The experiment is `benchmarks/claims/figure-06.toml`: five architectures, up to nine directions
-each, five seeds; the risk in all, along the direction of the data and off it, and in nats, at three
-moments of training; SW2, MSW2, W2 along the direction and leakage off it for the first, the middle
-and the last direction. For every architecture and measure the order over directions and the shape
-(`statistics.shapes`) are judged at the end of training.
+each, five seeds; the total risk, its parts along the direction of the data and off it, and the risk
+in nats, at three moments of training; SW2, MSW2, W2 along the direction and leakage off it for the
+first, the middle and the last direction. For every architecture and measure the order over
+directions and the shape (`statistics.shapes`) are judged at the end of training.
 """
 
 import numpy as np

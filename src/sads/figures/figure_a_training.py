@@ -4,7 +4,7 @@ Many seeds are trained on isotropic data N(0, I), where no direction is harder t
 optimal noise prediction is eps*(x_t) = sqrt(1 - abar_t) x_t. So whatever order appears is the
 architecture's. At each checkpoint two things are measured.
 
-*Geometry over seeds.* At x = 0 the optimum is zero, so what a network puts out there is its
+*Geometry over seeds.* At x = 0 the optimum is zero, so the output of a network there is its
 error, and G_s = E[F F^T] over seeds and noise levels after s steps is the geometry of the trained
 networks. Its energy along an eigenvector u_i of the geometry at initialisation, u_i^T G_s u_i,
 needs no eigenvectors of the few seeds' G_s and says whether the order of the directions persists.
@@ -13,8 +13,8 @@ geometry at initialisation show the drift. With few seeds they are below one eve
 is therefore what the later ones are to be compared with.
 
 *Order of learning.* The error along u_i, E[(u_i^T (eps - eps*))^2] / E[(u_i^T eps*)^2], starts at
-one plus what the network puts out by itself, which is larger along large eigenvalues and is no
-matter of learning. So what is judged is how much of the target is there,
+one plus the network's own initial output, which is larger along large eigenvalues and has nothing
+to do with learning. So the verdict is about how much of the target has been learned,
 
     g_i = E[(u_i^T eps) (u_i^T eps*)] / E[(u_i^T eps*)^2],
 
@@ -117,7 +117,7 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Train one network in stages; after each, errors along the eigenvectors and outputs at zero.
 
-    A stage that was measured before is not asked for again: the stored training is past it.
+    A stage that was measured before is not trained again: the stored training is past it.
     """
     family = as_family(settings.network, shape=settings.shape)
     drawn = stream(seed, "white training data").standard_normal((SAMPLES, *family.shape))

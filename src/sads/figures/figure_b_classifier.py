@@ -165,7 +165,7 @@ def data(request: Request) -> Data:
 def _about(
     use: str, spectrum: Spectrum, index: int, seed: int, value: float, accuracy: float | None = None
 ) -> dict[str, Any]:
-    """What both uses have in common."""
+    """The fields that the rows of both uses share."""
     eigenvalue = float(spectrum.eigenvalues[index])
     about = {"use": use, "index": index, "eigenvalue": eigenvalue, "seed": seed}
     return about | {"value": value, "accuracy": accuracy}

@@ -7,9 +7,9 @@ is
     e_s = log y[first, s] - log y[middle, s],
 
 y the SW2 of its samples, paired by seed; for the risk along and off the direction likewise. A
-property carries the effect if granting it alone brings e down: time by scale-shift, the mean by a
-bypass around the norms without any time, both by a bypass with time. Anisotropy would carry it if e
-grew with log(first / middle eigenvalue) over the networks.
+property explains the effect if adding it alone reduces e: time by scale-shift, the mean by a bypass
+around the norms without any time, both by a bypass with time. Anisotropy would explain it if e grew
+with log(first / middle eigenvalue) over the networks.
 """
 
 import math
@@ -45,7 +45,7 @@ PAPER = "iddpm-16"
 MEASURES = ("sw2", "w2_direction", "leakage", "risk", "risk_along", "risk_off")
 CLOSE = 0.15  # labels of points this close in height go to different sides
 EFFECTS = ("sw2", "risk_along", "risk_off")
-#: What is granted to the paper's network, alone, and the network that has it.
+#: What is added to the paper's network, one thing at a time, and the network that has it.
 GRANTED: Mapping[str, str] = MappingProxyType(
     {
         "the time": "iddpm-16,embedding=scale-shift",
@@ -133,7 +133,7 @@ def draw(data: Data) -> Figure:
 
 
 def _mark(axes: Any, height: float, values: list[float], colour: str) -> None:
-    """A mean with its interval, lying."""
+    """A mean with its horizontal interval."""
     if not values:
         return
     mean, interval = mean_interval(values)
@@ -143,7 +143,7 @@ def _mark(axes: Any, height: float, values: list[float], colour: str) -> None:
 
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
-    """The effect itself, what each granted property takes away and leaves, and the anisotropy."""
+    """The effect itself, the parts that added properties remove and leave, and the anisotropy."""
     own = effects(rows, "sw2")
     findings = [_effect(PAPER, own)]
     findings += [_taken(what, network, own) for what, network in GRANTED.items()]
@@ -161,7 +161,7 @@ def _effect(network: str, own: Mapping[str, Mapping[int, float]]) -> Finding:
 
 
 def _taken(what: str, network: str, own: Mapping[str, Mapping[int, float]]) -> Finding:
-    """What granting a property takes away from the effect; what it leaves is said with it."""
+    """The part of the effect that adding a property removes, with the part that is left."""
     before, after = own.get(PAPER, {}), own.get(network, {})
     seeds = sorted(before.keys() & after.keys())
     left, interval = mean_interval([after[seed] for seed in seeds])

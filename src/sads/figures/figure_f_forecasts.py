@@ -2,11 +2,12 @@
 
 The rows are those of the forecast validation (`benchmarks/forecast.py`): fourteen architectures,
 three datasets, twelve trainings each, directions the eigenvectors of each network's own geometry.
-Early is the share that is learned when half of the target is, late the risk after the last step.
-Shown is Spearman's correlation of forecast and outcome over the directions, beside the ceiling that
-the noise of both allows. Only pairs of architecture and dataset on whose order halves of the
-trainings agree at 0.5 or more are judged: the median of correlation over ceiling, against the bars
-that were registered with the validation (0.85 early; late 0.8 on isotropic data).
+Early means the share of each direction that is learned when half of the whole target is; late means
+the risk after the last step. The figure shows Spearman's correlation of forecast and outcome over
+the directions, beside the ceiling that the noise of both allows. Only pairs of architecture and
+dataset on whose order halves of the trainings agree at 0.5 or more are judged: the median of
+correlation over ceiling, against the bars that were registered with the validation (0.85 early;
+late 0.8 on isotropic data).
 """
 
 import json
@@ -100,7 +101,7 @@ def median(rows: Rows) -> tuple[float | None, tuple[float, float] | None]:
 
 
 def verdict(rows: Rows) -> tuple[Finding, ...]:
-    """Drift tells the order of learning, G or noise that of the risk that is left."""
+    """Whether drift predicts the order of learning, and G or noise the order of the risk left."""
     judged = (
         ("early", "drift", None, 0.85, "the drift of one step tells which directions come first"),
         ("late", "G", "isotropic", 0.8, "the eigenvalue of G tells where risk is left"),

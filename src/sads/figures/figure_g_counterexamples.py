@@ -94,7 +94,7 @@ def _row(network: str, name: str, measure: str, x: np.ndarray, table: np.ndarray
 
 
 def linear_rows(chains: int = CHAINS) -> list[dict[str, Any]]:
-    """The risk of the linear network by direction and step, and what real trainings came to."""
+    """The risk of the linear network by direction and step, also measured in real trainings."""
     rows = []
     exact = LINEAR.risk(STEPS)
     trained = LINEAR.trained(CHECKED, chains)

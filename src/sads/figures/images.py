@@ -25,7 +25,7 @@ LEAST_FILLED = 0.8  # of the side of a picture; the rest is background
 
 
 def prepared(request: Request, name: str, source: str, shape: tuple[int, ...]) -> Path:
-    """The file of a dataset at the size of the scale, written if it is not there yet."""
+    """The file of a dataset at the size of the scale; it is written if it is missing."""
     content = hashlib.sha256(DataSpec.parse(source).digest().encode()).hexdigest()[:8]
     path = request.work("data", f"{name}-{content}.npy")
 
@@ -38,7 +38,7 @@ def prepared(request: Request, name: str, source: str, shape: tuple[int, ...]) -
 
 
 def keep_array(path: Path, make: Callable[[], np.ndarray]) -> None:
-    """Write an array as it is, unless its file is there and as it was written."""
+    """Write an array, unless its file is there and undamaged."""
     note = path.with_suffix(".json")  # NumPy's format has no room for a checksum
     with suppress(ArtefactError, OSError):
         if unseal_json(note.read_bytes(), note).get("sha256") == _file_digest(path):

@@ -26,8 +26,9 @@ entries, is
 
 For small rates rho = 1 - 2 g: the larger the eigenvalue, the *faster* its direction is learned, and
 while the first term rules, the risk falls with the eigenvalue: the order of conjecture 1 is
-reversed. What is left in the end, g kappa / (2 B) + Var_t(s_t), rises with it: the conjecture's
-order, that of the noise. One network has both orders, one after the other.
+reversed. The risk that is left in the end, g kappa / (2 B) + Var_t(s_t), rises with it: that is
+the conjecture's order, and it comes from the noise. One network has both orders, one after the
+other.
 """
 
 from dataclasses import dataclass
@@ -46,10 +47,10 @@ class LinearTraining:
     """Stochastic gradient descent of a linear network on N(0, I).
 
     Attributes:
-        eigenvalues: of Phi Phi^T, one for each of the D directions.
+        eigenvalues: the eigenvalues of Phi Phi^T, one for each of the D directions.
         rate: eta.
         batch: B.
-        schedule: of the diffusion.
+        schedule: the schedule of the diffusion.
     """
 
     eigenvalues: tuple[float, ...]
@@ -84,7 +85,7 @@ class LinearTraining:
     def trained(
         self, steps: Int[np.ndarray, " n"], chains: int, seed: int = 0
     ) -> Float[np.ndarray, "chains D n"]:
-        """The same by real trainings, one a chain: the risk along every direction."""
+        """The risk along every direction in real trainings, one for each chain."""
         mean, spread, _ = self.moments
         abar = np.asarray(self.schedule.abar)
         generator = stream(seed, "trainings of a linear network")

@@ -1,4 +1,4 @@
-"""The files of a figure: table, pictures, drawings, and last the verdict, each whole or not there.
+"""The files of a figure: table, pictures, drawings and last the verdict, each written atomically.
 
 `figure-NN.csv` has the rows, `figure-NN.safetensors` arrays that do not fit a table (only where
 there are any), `figure-NN.png` and `.svg` the drawing, `figure-NN.json` the verdict.
@@ -22,7 +22,7 @@ KINDS = ("csv", "png", "svg", "json")
 
 
 def check_places(out: Path, stem: str) -> None:
-    """Find a place that cannot be written before the work.
+    """Refuse a directory that cannot be written to, before any work.
 
     Raises:
         ArtefactError: if a file of the figure cannot be written.
@@ -44,7 +44,7 @@ def write_figure(out: Path, stem: str, data: Data, drawing: Figure, verdict: Ver
             arrays = {name: np.ascontiguousarray(v) for name, v in data.pictures.items()}
             atomic_write(out / f"{stem}.safetensors", write_bytes(save(arrays)))
         atomic_write(paths["png"], lambda p: drawing.savefig(p, dpi=DPI, format="png"))
-        # Without its date a drawing is the same file whenever it is made.
+        # Without a date a drawing is always the same file.
         atomic_write(
             paths["svg"], lambda p: drawing.savefig(p, format="svg", metadata={"Date": None})
         )

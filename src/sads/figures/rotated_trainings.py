@@ -1,6 +1,7 @@
 """Trainings on data under W_min, the identity and W_max, which figures 7, 8, 10 and C share.
 
-alpha is that of the training data under each rotation: as they are, and the extremes of theorem 2.
+alpha is that of the training data under each rotation: the data as they are, and the extremes of
+theorem 2.
 """
 
 from collections.abc import Mapping
@@ -23,8 +24,8 @@ FOLDER = "rotations"
 ROTATIONS = ("min", "identity", "max")
 LABELS = {"min": r"$W_\min$", "identity": "$I$", "max": r"$W_\max$"}
 METRICS = {"sw2": "SW$_2$", "msw2": "MSW$_2$"}
-SHOWN = 16  # samples of a picture
-# Data as they are often lie close to W_max, so their labels go to different sides.
+SHOWN = 16  # samples in a picture
+# Unrotated data often lie close to W_max, so their labels go to different sides.
 _BESIDE = {"min": (5, 4), "identity": (-8, -12), "max": (5, 4)}
 
 

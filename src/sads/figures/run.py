@@ -26,7 +26,7 @@ class Made:
 
 
 def make_figures(name: str, request: Request) -> Iterator[Made]:
-    """Make one figure, or `all`, one after the other; what is wrong is said before any is made.
+    """Make one figure, or `all` one after the other; errors in the request are raised first.
 
     Raises:
         InputError: for a figure, scale or part that does not exist, or data that is missing.
@@ -43,7 +43,7 @@ def make_figures(name: str, request: Request) -> Iterator[Made]:
 
 
 def check(key: str, request: Request) -> None:
-    """Refuse what the figure cannot be made from."""
+    """Refuse a request that the figure cannot be made from."""
     figure = experiment(key)
     check_engine(request.engine, request.workers)
     if request.scale not in figure.scales:
@@ -67,7 +67,7 @@ def _keep_larger(key: str, request: Request) -> None:
         scale = json.loads(path.read_bytes())["protocol"]["scale"]
         larger = SCALES.index(scale) > SCALES.index(request.scale)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return  # there is none, or nothing that we made
+        return  # there is none, or it is not ours
     if larger:
         raise InputError(
             f"{path} is of {scale} scale, larger than {request.scale}: choose another directory"

@@ -1,10 +1,10 @@
 """Figures that train nothing: they read the finished trials of registered experiments.
 
 An experiment is a specification in `benchmarks/claims`, fixed before its first training, and its
-rows are a table in a directory (`docs/results` in the repository). What these figures have in
-common is here: reading tables, values by direction and seed, orders over directions.
+rows are a table in a directory (`docs/results` in the repository). This module has what they share:
+reading tables, values by direction and seed, orders over directions.
 
-*Five seeds.* A finding of fewer seeds than `shapes.LEAST_SEEDS` is not decided, whatever its
+*Five seeds.* A finding from fewer seeds than `shapes.LEAST_SEEDS` is undecided, whatever its
 interval.
 """
 
@@ -47,7 +47,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "leakage": "leakage off",
     }
 )
-#: Readings take any scale: it is the registered experiment's.
+#: Any scale is accepted, since that of the registered experiment counts.
 ANY_SCALE: Mapping[str, None] = MappingProxyType(dict.fromkeys(("smoke", "laptop", "paper")))
 
 
@@ -67,7 +67,7 @@ def read_table(directory: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _cell(text: str | None) -> Any:
-    """A cell of a table as what it was before it was written.
+    """The value behind a cell of a table.
 
     >>> _cell("3"), _cell("0.5"), _cell("cnn"), _cell("")
     (3, 0.5, 'cnn', None)
@@ -84,7 +84,7 @@ def finished(directory: Path, experiment: str) -> list[dict[str, Any]]:
     """The finished trials of a registered experiment, by network, data and seed.
 
     Raises:
-        InputError: if there are none, with what makes them.
+        InputError: if there are none; the message says how to make them.
     """
     path = directory / f"claims-{experiment}.csv"
     if not path.is_file():
@@ -97,7 +97,7 @@ def finished(directory: Path, experiment: str) -> list[dict[str, Any]]:
 
 
 def measured(row: Row, measures: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Every measure of a trial as a line of its own, also at the moments on the way."""
+    """Every measure of a trial on its own line, also at the moments on the way."""
     last = row["protocol_iterations"]
     for moment in [*json.loads(row["moments"] or "[]"), {**row, "step": last}]:
         for measure in measures:
@@ -127,9 +127,9 @@ class Profile:
     """A measure over directions, the largest eigenvalue first.
 
     Attributes:
-        places: what each direction is called, its first index.
-        eigenvalues: of the directions.
-        table: by direction and seed, for the seeds that all directions have.
+        places: the name of each direction, its first index.
+        eigenvalues: the eigenvalues of the directions.
+        table: the values by direction and seed, for the seeds that all directions have.
     """
 
     places: tuple[int, ...]
@@ -170,7 +170,7 @@ def order_over(
 
 
 def if_enough(finding: Finding, seeds: int) -> Finding:
-    """The finding, undecided where there are fewer than five seeds."""
+    """The finding, undecided if there are fewer than five seeds."""
     return finding if seeds >= LEAST_SEEDS else replace(finding, holds=None)
 
 

@@ -17,7 +17,7 @@ COLUMN, PAGE = 3.4, 7.0  # inches: one column, both columns of a page
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, YELLOW, GREY, BLACK = "#56B4E9", "#E69F00", "#777777", "#222222"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW)
-SIGNED, MAGNITUDE = "RdBu_r", "magma"  # around zero; above zero
+SIGNED, MAGNITUDE = "RdBu_r", "magma"  # colour maps for values around zero, and above zero
 _SETTINGS: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -36,18 +36,18 @@ _SETTINGS: Any = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Figures that are made and saved inside look alike."""
+    """A context in which all figures are drawn and saved in one style."""
     with mpl.rc_context(_SETTINGS):
         yield
 
 
 def sheet(width: float, height: float) -> Figure:
-    """An empty figure, in inches."""
+    """An empty figure; sizes are in inches."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def show(axes: Axes, values: np.ndarray, *, signed: bool = True) -> None:
-    """A picture without ticks, around zero or above it."""
+    """A picture without ticks, of values around zero or above it."""
     top = float(np.abs(values).max()) or 1.0
     axes.imshow(values, cmap=SIGNED if signed else MAGNITUDE, vmin=-top if signed else 0, vmax=top)
     bare(axes)
@@ -63,7 +63,7 @@ def error_bars(
 
 
 def bare(axes: Axes) -> None:
-    """No ticks and no frame."""
+    """Remove ticks and frame."""
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

@@ -1,4 +1,4 @@
-"""Trials behind a figure: geometries and sweeps in the figure's directory, resumed by themselves.
+"""The trials behind a figure: geometries and sweeps in its directory, which resume by themselves.
 
 Every part of a figure (a network, a basis, a dataset) is a sweep of its own, so that parts can be
 made one after the other and nothing is computed twice.
@@ -38,16 +38,16 @@ THREE, FIVE = (0, 1, 2), (0, 1, 2, 3, 4)  # seeds
 
 
 class UnfinishedError(SadsError):
-    """A figure whose trials have not all come to a result."""
+    """Raised for a figure if some of its trials have no result."""
 
 
 @dataclass(frozen=True)
 class Examined:
-    """What figures that train by themselves look at.
+    """The network and geometry of a figure that does its own training.
 
     Attributes:
         network: in the network grammar.
-        shape: of one sample.
+        shape: the shape of one sample.
         networks: untrained networks behind its geometry.
     """
 
@@ -62,11 +62,11 @@ class Setup:
 
     Attributes:
         network: in the network grammar.
-        shape: of one sample; None for the preset's own.
+        shape: the shape of one sample; None for the preset's own.
         protocol: how it is trained and sampled.
         seeds: one training each.
         networks: untrained networks behind its geometry; None for the usual tolerance.
-        tolerance: of its geometry.
+        tolerance: the tolerance of its geometry.
     """
 
     network: str
@@ -83,7 +83,7 @@ class Setup:
         return {"preset": own} if isinstance(own, str) else dict(own)
 
     def geometry(self, request: Request, name: str) -> tuple[str, Geometry]:
-        """Its geometry, estimated if it is not there yet, and the directory, as trials name it."""
+        """Its geometry, estimated if it is missing, and the directory as trials name it."""
         place = request.work("geometry", name)
         request.say(f"geometry of {self.network}")
         geometry = estimate_geometry(
@@ -95,7 +95,7 @@ class Setup:
         return place.as_posix(), geometry
 
     def planned(self, *grids: Mapping[str, Any]) -> Specification:
-        """The trials of some grids; of what they trained the samples are kept."""
+        """The trials of some grids; of their trainings only the samples are kept."""
         common = {"networks": [self.network], "shape": self.shape}
         return Specification.model_validate(
             {
@@ -110,7 +110,7 @@ class Setup:
 def run_parts(
     request: Request, folder: str, parts: Mapping[str, Specification]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The finished trials of each part; what has no result yet is run first.
+    """The finished trials of each part; trials without a result are run first.
 
     Raises:
         UnfinishedError: if trials failed, after all parts have been run.
@@ -139,7 +139,7 @@ def run_parts(
 def _run(
     request: Request, folder: str, part: str, specification: Specification, engine: Engine
 ) -> str | None:
-    """Run the trials of a part, and return what is wrong with them, if anything."""
+    """Run the trials of a part, and return what went wrong, if anything."""
     out = request.work(folder, part)
 
     def report(progress: Progress) -> None:

@@ -1,7 +1,7 @@
 """Whether a claim of the paper holds in our numbers: yes, no, or not decided.
 
 A claim that some effect is positive holds if its whole 95 % interval is above zero, fails if the
-interval is below, and is undecided in between. What a scale has no power for is never decided.
+interval is below, and is undecided in between. At a scale without enough power nothing is decided.
 """
 
 import math
@@ -20,8 +20,8 @@ class Finding:
     Attributes:
         claim: what the paper says, or what follows from it.
         statistic: what was measured.
-        value: its value; None where there is too little data for one.
-        interval: its 95 % interval; None where it has none.
+        value: its value; None if there is too little data.
+        interval: its 95 % interval; None if it has none.
         holds: whether the claim holds; None if the data do not decide.
     """
 
@@ -40,21 +40,21 @@ class Finding:
         interval: Interval | None,
         bound: float = 0.0,
     ) -> Self:
-        """That the statistic is above a bound, judged by its interval."""
+        """A claim that the statistic is above a bound, judged by its interval."""
         return cls(claim, statistic, value, interval, above(interval, bound))
 
     @classmethod
     def of_mean(cls, claim: str, statistic: str, values: Sequence[float]) -> Self:
-        """That the mean of the values is positive, judged by Student's interval."""
+        """A claim that the mean of the values is positive, judged by Student's interval."""
         return cls.above(claim, statistic, *mean_interval(values))
 
     @classmethod
     def below(cls, claim: str, statistic: str, value: float | None, bound: float) -> Self:
-        """That a value that has no noise is below a bound."""
+        """A claim that a value without noise is below a bound."""
         return cls(claim, statistic, value, None, None if value is None else value < bound)
 
     def plain(self) -> dict[str, Any]:
-        """Fields that JSON knows: numbers that are not finite are unknown."""
+        """The fields for JSON; numbers that are not finite become null."""
         finite = self.value is not None and math.isfinite(self.value)
         known = self.interval is not None and all(map(math.isfinite, self.interval))
         return asdict(self) | {
@@ -95,7 +95,7 @@ class Verdict:
         return {"figure": self.figure} | decides | protocol
 
     def sentences(self) -> list[str]:
-        """One line for each finding, and one if they rest on older random draws."""
+        """One line for each finding, and one more if they rest on older random draws."""
         lines = [finding.sentence() for finding in self.findings]
         versions = self.protocol.get("draws", [DRAWS])
         if versions != [DRAWS]:

@@ -4,10 +4,10 @@
 
     (sum l_i)^2 / sum l_i^2 = (tr G)^2 / tr G^2
 
-is D where all are equal and 1 where one has everything. tr G^2 of an estimate is too large by its
-noise. Independent folds F_k have E tr F_j F_k = tr G^2 for j != k, so the mean over pairs has no
-such part. The standard error is the jackknife's over the folds. Of a geometry in a subspace it is
-that of the part in the subspace.
+is D if all are equal and 1 if only one is positive. The tr G^2 of an estimate is too large because
+of its noise. Independent folds F_k have E tr F_j F_k = tr G^2 for j != k, so the mean over pairs is
+free of this bias. The standard error is that of the jackknife over the folds. For a geometry in a
+subspace all of this is about the part in the subspace.
 
 *Where a direction lies.* With u a unit vector and v_i the eigenvectors, (u^T v_i)^2 are shares that
 add up to one. They are summed over the certified bands, since single eigenvectors of a band mean
@@ -62,8 +62,8 @@ class Place:
 
     Attributes:
         band: the band that holds most of them.
-        share: how much of them it holds.
-        half: half of them lie in the levels from 0 up to and with this one.
+        share: the share of them that it holds.
+        half: half of them lie in the levels from 0 to this one, inclusive.
         relative: their mean eigenvalue over that of all directions.
     """
 
@@ -78,7 +78,7 @@ def place_of(geometry: Geometry, directions: Float[np.ndarray, "D q"]) -> Place:
 
     Args:
         geometry: the geometry.
-        directions: one a column.
+        directions: the directions as columns.
     """
     spectrum, structure = geometry.spectrum(), geometry.structure
     turned = structure.parts(directions.T) @ spectrum.factor_vectors  # (q, m, n)

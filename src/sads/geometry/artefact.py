@@ -28,11 +28,11 @@ FILE = "geometry.safetensors"
 BASIS = "subspace.safetensors"
 BASIS_FORMAT = "sads.subspace/1"
 FORMAT, UNSEALED = "sads.geometry/2", "sads.geometry/1"
-MOST_STEPS = 10**6  # noise levels; a header that says more is not believed
+MOST_STEPS = 10**6  # noise levels; a header with more is taken as corrupt
 
 
 class Progress(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """How far the estimate has come; see `State`."""
+    """The progress of the estimate; see `State`."""
 
     batches: int = Field(ge=0)
     next_check: int = Field(ge=0)
@@ -78,18 +78,18 @@ def read_state(directory: Path) -> tuple[Plan, State]:
 
 
 def write_basis(directory: Path, plan: Plan) -> None:
-    """Write the basis of a subspace that was found, beside its geometry; nothing of others."""
+    """Write the basis of a subspace beside its geometry, if a sketch found that subspace."""
     readout = plan.readout
     if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
         return
     span = readout.subspace.span
     if span is None:
-        raise ArtefactError("the basis of the subspace is not found yet: let its run go on")
+        raise ArtefactError("the basis of the subspace is not known yet: let the run continue")
     write_sealed(directory / BASIS, BASIS_FORMAT, {}, {"basis": span.matrix})
 
 
 def _with_basis(directory: Path, plan: Plan) -> Plan:
-    """A stored plan with the basis of its subspace, where that was found by a sketch."""
+    """A stored plan with the basis of its subspace, if a sketch found it."""
     readout = plan.readout
     if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
         return plan
@@ -111,7 +111,7 @@ def _with_basis(directory: Path, plan: Plan) -> Plan:
 
 
 def check_plan(plan: Plan) -> None:
-    """Refuse a stored plan that no estimate can have; inside `sensible`."""
+    """Refuse a stored plan that no estimate can have; call it inside `sensible`."""
     size = check_shape(plan.shape)
     expect(plan.steps <= MOST_STEPS, f"at most {MOST_STEPS:,} noise levels, got {plan.steps:,}")
     timestep_range(plan.timesteps, plan.path)

@@ -1,7 +1,8 @@
 """Where the moments of batches are computed: in threads of this process, or elsewhere.
 
-A batch is a function of the seed and its number, so that anybody may compute it, in any order. They
-are handed on in the order of their numbers: sums of floating-point numbers depend on it.
+A batch is a function of the seed and its number, so any worker may compute it, in any order.
+Batches are added in the order of their numbers, since sums of floating-point numbers depend on the
+order.
 """
 
 from abc import abstractmethod
@@ -22,7 +23,7 @@ Moment = Float[np.ndarray, "r r"]
 
 
 class BatchWorkers(AbstractContextManager["BatchWorkers"]):
-    """What computes the batches of an estimate: a context manager around the whole run."""
+    """The workers that compute the batches of an estimate, as a context around the whole run."""
 
     def __exit__(self, *exception: object) -> None:
         self.close()
@@ -32,7 +33,7 @@ class BatchWorkers(AbstractContextManager["BatchWorkers"]):
         return
 
     def require(self, source: Source) -> None:
-        """Refuse an estimate whose batches cannot be computed there."""
+        """Refuse an estimate whose batches these workers cannot compute."""
         return
 
     def preparing(self) -> AbstractContextManager[None]:
@@ -40,12 +41,12 @@ class BatchWorkers(AbstractContextManager["BatchWorkers"]):
         return nullcontext()
 
     def here(self, device: str) -> str:
-        """The device of this process, where the batches are to be computed on a device."""
+        """The device of this process, if the batches are computed on a device."""
         return device
 
     @abstractmethod
     def batches(self, source: Source, state: State, until: int) -> Iterator[tuple[Moment, int]]:
-        """Moments of the batches from where the state stands, in order, with their networks."""
+        """The moments of the batches that follow the state, in order, with their networks."""
 
 
 class Threads(BatchWorkers):
@@ -74,7 +75,7 @@ class Threads(BatchWorkers):
 
 
 def batches_until(source: Source, state: State, until: int) -> Iterator[tuple[int, int]]:
-    """Numbers and sizes of the batches that lead from a state to a number of networks."""
+    """The numbers and sizes of the batches from a state up to a number of networks."""
     batch, networks = state.batches, state.networks
     while networks < until:
         count = min(source.plan.batch, until - networks)

@@ -26,14 +26,14 @@ def closed_form_factor(
     probabilities: Float[np.ndarray, " T"],
     weights: Float[np.ndarray, " T"],
 ) -> Float[np.ndarray, "n n"] | None:
-    """The exact factor of the geometry where it is known, else None.
+    """The exact factor of the geometry if it is known, otherwise None.
 
     Args:
         network: a member of the family.
         probe: where the networks are looked at.
         schedule: the path from data to noise.
-        probabilities: of each timestep.
-        weights: of the outer product at each timestep.
+        probabilities: the probability of each timestep.
+        weights: the weight of the outer product at each timestep.
     """
     if not has_closed_form(network, probe):
         return None

@@ -2,8 +2,8 @@
 
 `DrawnEnsemble` draws stacks of parameters from their initial distributions and evaluates all of
 them in one vectorised pass. `BuiltEnsemble` calls a factory for each network, which works for any
-module. Both leave the global random state alone. What is read of a network is decided by a reader
-(`inspection.reader_modules`).
+module. Both leave the global random state alone. A reader (`inspection.reader_modules`) decides
+what is read from a network.
 """
 
 import copy
@@ -66,7 +66,7 @@ class _Template:
     Attributes:
         module: the copy.
         constants: its parameters that are the same in all networks.
-        stack: the same for stacks that run as a batch; None where not all that is drawn can.
+        stack: the same for stacks that run as a batch; None where some drawn parameter cannot.
     """
 
     module: nn.Module
@@ -79,7 +79,8 @@ class DrawnEnsemble:
 
     Args:
         reader: one member in its reader, as a template.
-        distributions: of the parameters that are drawn or constant, by their names in the network.
+        distributions: the distributions of drawn and constant parameters, by their names in the
+            network.
         device: where to evaluate.
     """
 
@@ -102,7 +103,7 @@ class DrawnEnsemble:
             4 * sum(math.prod(self.shapes[n]) for n in self.drawn), LARGEST_CHUNK
         )
         self._local = threading.local()
-        # Whether stacks run as a batch with the bits of `vmap`, by precision and threads.
+        # Whether stacks that run as a batch give the bits of `vmap`, by precision and threads.
         self._as_batch: dict[tuple[torch.dtype, int], bool] = {}
 
     def _member(self, dtype: torch.dtype) -> "_Template":
@@ -157,13 +158,13 @@ class DrawnEnsemble:
         dtype: torch.dtype,
         found: Readings,
     ) -> bool:
-        """Whether the first of some networks come out as they were found, run as a batch."""
+        """Whether the first few networks, run as a batch, give the given outputs."""
         few = slice(TRIED)
         own = {n: p[few] for n, p in stacked.items()}
         try:
             pairs = zip(found, self._read_stack(stack, own.pop, x[few], t[few], dtype), strict=True)
             return all(_equal(None if a is None else a[few], b) for a, b in pairs)
-        except Exception:  # the reason does not matter: `vmap` is always right
+        except Exception:  # for any reason: `vmap` is always right
             return False
 
     def _read_stack(
@@ -282,7 +283,7 @@ def _equal(a: Tensor | None, b: Tensor | None) -> bool:
 
 
 def _without_graph(reader: Reader) -> AbstractContextManager[object]:
-    """No graph is kept; forward derivatives do not go together with inference mode."""
+    """A context without a graph; forward derivatives do not work in inference mode."""
     return torch.no_grad() if reader.differentiates else torch.inference_mode()
 
 

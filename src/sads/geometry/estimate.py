@@ -26,17 +26,18 @@ from .subspace_choice import Request
 
 
 class PlainOptions(TypedDict, total=False):
-    """Options of an estimate but for probe and subspace; all have defaults.
+    """Options of an estimate, except probe and subspace; all have defaults.
 
     Attributes:
-        networks: stop after so many networks.
+        networks: stop after this many networks.
         tolerance: stop at this whitened error (0.02, for tangents 0.05, unless `networks` is
             given).
         of: `outputs` (default) for G, `tangent` for the tangent kernel K.
         estimator: `integrated` (default) or `naive`, for outputs.
-        weighting: `score` (default) for the paper's geometry, `noise` to count all timesteps alike.
-        timesteps: only those from the first up to, but not including, the second.
-        seed: of all random draws, 0 by default.
+        weighting: `score` (default) for the paper's geometry, `noise` to weight all timesteps
+            equally.
+        timesteps: use only those from the first number up to, but not including, the second.
+        seed: the seed of all random draws, 0 by default.
         out: directory for the result and for checkpoints; an unfinished run is continued.
         device: `cpu` (default) or a CUDA device.
         zero_output: what to do about networks that output zero at initialisation: `explain`
@@ -59,14 +60,14 @@ class PlainOptions(TypedDict, total=False):
 
 
 class Options(PlainOptions, total=False):
-    """Options of an estimate, with where to look and in which subspace.
+    """Options of an estimate, with its probe and its subspace.
 
     Attributes:
         probe: x = 0 by default.
         subspace: the subspace that G is estimated in: `LowFrequencies`, `Adaptive` or `Whole`. By
-            default the whole, and one that fits where that does not.
+            default the whole space, or a subspace that fits in memory if the whole does not.
         batch_workers: who computes the batches; threads of this process by default.
-        first_look: yield an estimate of so many networks first, in small batches of their own.
+        first_look: first yield an estimate from this many networks, which come in small batches.
     """
 
     probe: Probe
@@ -83,7 +84,7 @@ def estimate_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Geomet
         NetworkError: for networks that have no geometry, with the reason.
         ArtefactError: if `out` cannot be written or holds something else.
     """
-    # Not unpacked with a star, which would keep every estimate on the way.
+    # A star would keep every estimate on the way in memory.
     return deque(running_estimates(family, **options), maxlen=1)[0]
 
 
@@ -96,9 +97,9 @@ def running_estimates(
 
 
 def planned_geometry(family: ScoreFamily, **options: Unpack[Options]) -> Plan:
-    """What `estimate_geometry` would do with the same options, without doing it.
+    """What `estimate_geometry` would do with the same options, without the estimate.
 
-    A few networks are run: to see that they can be, how their last layer is read, and which
+    A few networks are run, to check that they work, how their last layer is read, and which
     precision they need.
 
     Raises:
@@ -134,7 +135,7 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
 
 
 def _stored_subspace(out: str | Path | None) -> Request:
-    """That of the geometry that is continued: what fits may have changed since it was begun."""
+    """The subspace of a geometry that is continued; what fits may have changed since it began."""
     if out is None or not (Path(out) / FILE).exists():
         return None
     readout = read_state(Path(out))[0].readout

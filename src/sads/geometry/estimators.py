@@ -36,18 +36,18 @@ from .closed_form import closed_form_factor, has_closed_form
 from .plan import CLOSED_FORM, TimestepLaw
 from .subspace_choice import Request, fitting
 
-ACTIVATIONS = 3  # of one layer that a forward pass holds at once: before, after and in between
+ACTIVATIONS = 3  # of one layer that a forward pass keeps at once: before, in between and after
 
 
 @dataclass(frozen=True)
 class Study:
-    """Networks that can be studied, where they are looked at, and how timesteps count.
+    """Checked networks, their probe, and the weights of the timesteps.
 
     Attributes:
         checked: the networks.
-        probe: where they are looked at.
-        law: how timesteps count.
-        subspace: the subspace that was asked for; None for one where the whole does not fit.
+        probe: the distribution of their inputs.
+        law: how timesteps are drawn and weighted.
+        subspace: the requested subspace; None to choose one if the whole does not fit.
     """
 
     checked: Checked
@@ -62,22 +62,22 @@ class Study:
 
     @property
     def declared(self) -> ScoreNetwork | None:
-        """One of our networks that starts as its class declares; None for other people's."""
+        """One of our networks if it starts as its class declares; None for other people's."""
         return self.checked.declared
 
 
 class Estimator(ABC):
-    """How networks become an estimate.
+    """A way to make an estimate from networks.
 
     Attributes:
-        name: what options and plans call it.
-        of: whose second moment it estimates: of `outputs`, or of the `tangent` of the outputs.
-        networks: how many it takes by default; None to go on until the error is small enough.
-        tolerance: the whitened error that is small enough by default.
+        name: its name in options and plans.
+        of: whether it estimates the second moment of the `outputs` or of their `tangent`.
+        networks: the default number of networks; None to continue until the error is small enough.
+        tolerance: the default whitened error that is small enough.
         stacks: whether parameters are drawn in stacks wherever that is right; otherwise the factory
             makes every network that does not declare how it starts.
         whole: whether the whole of G is accumulated, whatever the last layer is.
-        silent: whether networks that output zero may be studied as they are.
+        silent: whether networks that output zero are accepted as they are.
     """
 
     name: ClassVar[str]
@@ -89,7 +89,7 @@ class Estimator(ABC):
     silent: ClassVar[bool] = False
 
     def require_size(self, shape: tuple[int, ...], subspace: Request) -> None:
-        """Refuse, before any network is made, a shape whose factor cannot fit.
+        """Refuse a shape whose factor cannot fit in memory, before any network is made.
 
         Raises:
             InputError: with the bytes that are needed.
@@ -98,7 +98,7 @@ class Estimator(ABC):
             fitting(Sampled(shape), subspace)
 
     def require_memory(self, network: nn.Module, probe: Probe, subspace: Request) -> None:
-        """Refuse, before it is run, a network whose factor cannot fit; ours tell it by themselves.
+        """Refuse one of our networks before it is run, if its factor cannot fit in memory.
 
         Raises:
             InputError: with the bytes that are needed.
@@ -111,7 +111,7 @@ class Estimator(ABC):
             fitting(readout, subspace, exact=has_closed_form(network, probe))
 
     def settled(self, study: Study) -> "Estimator":
-        """The estimator to use for networks that have been looked at."""
+        """The estimator to use for networks that have been examined."""
         return self
 
     @abstractmethod
@@ -128,7 +128,7 @@ class Estimator(ABC):
         return declared.symmetries if declared is not None and study.probe.shift_free else ()
 
     def exact(self, study: Study) -> Float[np.ndarray, "n n"] | None:
-        """The factor, where it is known without sampling."""
+        """The factor, if it is known without sampling."""
         return None
 
 
@@ -152,7 +152,7 @@ class Naive(Estimator):
 
 
 class Integrated(Estimator):
-    """The last layer integrated, as far as it can be found."""
+    """The estimator that integrates the last layer, if that can be found."""
 
     name = "integrated"
 
@@ -160,7 +160,7 @@ class Integrated(Estimator):
         declared = study.declared
         if declared is None or not has_closed_form(declared, study.probe):
             return self
-        # On a subspace networks are drawn all the same: the whole of a closed form may not fit.
+        # On a subspace networks are drawn anyway, since the whole of a closed form may not fit.
         chosen = fitting(readout_of(declared), study.subspace, exact=True)
         return self if isinstance(chosen, Compressed) else ClosedForm()
 
@@ -177,7 +177,7 @@ class ClosedForm(Estimator):
     name = CLOSED_FORM
 
     def read(self, study: Study, rng: np.random.Generator) -> Reading:
-        """Of the read-out only the structure remains; the factor has all the rest."""
+        """The read-out is reduced to its structure, since the factor has everything else."""
         reading = Integrated().read(study, rng)
         if study.declared is None:
             return reading
@@ -207,7 +207,7 @@ class Tangent(Estimator):
 
 
 def _require_features(readout: PlainReadOut) -> None:
-    """Refuse a shape at which not even one network can be run, whatever is kept of it."""
+    """Refuse a shape at which not even one network can be run."""
     places = readout.imposed.rows
     needed = ACTIVATIONS * 4 * readout.width * places
     require_memory(
@@ -218,8 +218,8 @@ def _require_features(readout: PlainReadOut) -> None:
     )
 
 
-#: What can be asked for, by quantity and name; a closed form is used wherever one is known. The
-#: first of each quantity is the default.
+#: The estimators that can be chosen, by quantity and name; the first of each quantity is the
+#: default. A closed form is used wherever one is known.
 ESTIMATORS: dict[str, dict[str, Estimator]] = {
     "outputs": {e.name: e for e in (Integrated(), Naive())},
     "tangent": {e.name: e for e in (Tangent(),)},

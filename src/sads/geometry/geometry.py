@@ -29,7 +29,7 @@ from .plan import Plan
 from .running_sums import State
 from .spectra import KEPT_FROM, Kept, read_kept, write_spectrum
 
-FOLDS_KEPT = 1024  # rows of factors whose folds, 100 MB of them, are kept once computed
+FOLDS_KEPT = 1024  # rows of factors whose folds, up to 100 MB, are kept once computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Geometry(Shown):
     Attributes:
         plan: how it was made.
         state: sums over networks.
-        kept: its spectrum and whitened error, where they were kept with it.
+        kept: its spectrum and whitened error, if they were stored with it.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -58,12 +58,12 @@ class Geometry(Shown):
 
     @property
     def structure(self) -> Structure:
-        """How the factor makes the whole of G."""
+        """How G follows from the factor."""
         return self.plan.readout.structure
 
     @property
     def networks(self) -> int:
-        """Networks behind the estimate; 0 for a closed form."""
+        """The number of networks behind the estimate; 0 for a closed form."""
         return 0 if self.exact else self.state.networks
 
     @property
@@ -91,7 +91,7 @@ class Geometry(Shown):
 
     @cached_property
     def _folds(self) -> dict[int, Float[np.ndarray, "n n"]]:
-        """The folds of a small geometry that were asked for; comparisons ask again and again."""
+        """The folds of a small geometry that have been computed; comparisons need them often."""
         return {}
 
     def halves(self) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:
@@ -100,7 +100,7 @@ class Geometry(Shown):
 
     @property
     def each_fold(self) -> "EachFold":
-        """Independent estimates of the factor, one at a time, as often as wanted."""
+        """Independent estimates of the factor, one at a time; can be iterated repeatedly."""
         return EachFold(self)
 
     @property
@@ -139,13 +139,13 @@ class Geometry(Shown):
 
     @property
     def trace(self) -> float:
-        """The trace of G, of the whole space also where the factor is that of a subspace."""
+        """The trace of G over the whole space, also if the factor is that of a subspace."""
         if not self.compressed:
             return float(np.trace(self.factor)) * self.structure.copies
         return self._traces(np.arange(len(self.state.counts)))[1]
 
     def fold_trace(self, fold: int) -> float:
-        """Tr G of the whole space from one of the folds."""
+        """The trace of G over the whole space from one of the folds."""
         return self._traces(np.array([fold]))[1]
 
     @property
@@ -155,7 +155,7 @@ class Geometry(Shown):
 
     @property
     def subspace(self) -> LowFrequencies | Adaptive | None:
-        """The subspace it is estimated in, to estimate another one in it; None for the whole."""
+        """Its subspace, in which another geometry can be estimated; None for the whole space."""
         readout = self.plan.readout
         if not isinstance(readout, CompressedReadOut):
             return None
@@ -164,7 +164,7 @@ class Geometry(Shown):
 
     @cached_property
     def inside(self) -> tuple[float, float]:
-        """The share of tr G that lies in the subspace, and its standard error; 1 of the whole."""
+        """The share of tr G in the subspace, and its standard error; 1 for the whole space."""
         if not self.compressed:
             return 1.0, 0.0
         kept, whole = self._traces(np.arange(len(self.state.counts)))
@@ -206,7 +206,7 @@ class Geometry(Shown):
         return self._spectrum
 
     def at(self, state: State) -> "Geometry":
-        """The same geometry, with what it has computed, at a state of equal sums."""
+        """The same geometry with another state of equal sums; computed values are kept."""
         other = replace(self, state=state)
         vars(other).update({k: v for k, v in vars(self).items() if k not in vars(other)})
         return other
@@ -227,7 +227,7 @@ class Geometry(Shown):
 
 @dataclass(frozen=True)
 class EachFold:
-    """The independent estimates of a geometry's factor; of a large one, one is in memory."""
+    """The independent estimates of a geometry's factor; large ones are in memory one at a time."""
 
     geometry: Geometry
 
@@ -258,8 +258,8 @@ def load_geometry(directory: str | Path) -> Geometry:
 def keep_spectrum(geometry: Geometry, directory: str | Path) -> None:
     """Keep the spectrum of a large geometry beside it, for the next time that it is loaded.
 
-    Of small geometries it is computed faster than read. Nothing happens where the directory cannot
-    be written to.
+    The spectrum of a small geometry is faster to compute than to read, so it is not kept. Nothing
+    happens if the directory cannot be written to.
 
     Args:
         geometry: a geometry; its spectrum is computed if it is not known yet.
@@ -272,6 +272,6 @@ def keep_spectrum(geometry: Geometry, directory: str | Path) -> None:
 
 
 def exact_geometry(plan: Plan, factor: Float[np.ndarray, "n n"], seconds: float) -> Geometry:
-    """A geometry without error, from a closed form; the factor is all there is."""
+    """A geometry without error, from the factor of a closed form."""
     one = np.ones(1, dtype=np.int64)
     return Geometry(plan, State.of(factor[None], one, seconds=seconds, finished=True))

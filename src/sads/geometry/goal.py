@@ -7,7 +7,7 @@ from ..errors import InputError
 from .estimators import Estimator
 
 DEFAULT_TOLERANCE = 0.02
-MOST_NETWORKS = 10**9  # the paper has 10^6; more than this is surely a mistake
+MOST_NETWORKS = 10**9  # the paper uses 10^6; more than this is surely a mistake
 
 
 @dataclass(frozen=True)
@@ -15,9 +15,9 @@ class Goal:
     """When to stop: at a number of networks, or at a whitened error.
 
     Attributes:
-        networks: how many, if that is the goal.
+        networks: the number of networks, if that is the goal.
         tolerance: the whitened error, if that is the goal.
-        first_look: how many networks are looked at before those that are the goal.
+        first_look: the number of networks of a first look before the goal.
     """
 
     networks: int | None
@@ -50,9 +50,9 @@ class Goal:
 
     @property
     def allowed_rounding(self) -> float:
-        """Float32 may change the geometry by a tenth of the error aimed at."""
+        """The change that float32 may make to the geometry: a tenth of the intended error."""
         return (self.tolerance or DEFAULT_TOLERANCE) / 10
 
     def batch(self, chunk: int) -> int:
-        """Networks per batch, so that every fold gets some."""
+        """The number of networks in a batch, such that every fold gets some."""
         return chunk if self.networks is None else max(1, min(chunk, self.networks // FOLDS))

@@ -1,4 +1,4 @@
-"""What an estimate estimates: everything that decides its value, and so its identity."""
+"""What is estimated: everything that decides the value of an estimate, and so its identity."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     Attributes:
         network: name of the family.
-        fingerprint: of the family (`ScoreFamily.fingerprint`), with its zero layers redrawn if
-            there are any.
+        fingerprint: the fingerprint of the family (`ScoreFamily.fingerprint`), with its zero
+            layers redrawn if there are any.
         shape: shape of one sample.
         schedule: kind of the path from data to noise.
         steps: its noise levels.
@@ -35,21 +35,21 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
         estimator: `integrated`, `naive` or `closed form`.
         weighting: `score` or `noise`.
         timesteps: first timestep and the one after the last.
-        seed: of all random draws.
+        seed: the seed of all random draws.
         batch: networks evaluated at once.
-        readout: what is accumulated.
+        readout: what is accumulated over the networks.
         scale: constant factor of the geometry.
-        precision: in which precision, and why; None for a closed form.
+        precision: the precision of the features, and why; None for a closed form.
         symmetries: declared by the architecture and kept by the probe.
-        versions: of the software that made the estimate.
+        versions: the versions of the software that made the estimate.
         zero_output: what was done about a zero output: `explain` for nothing, `last` or `all`.
         redrawn: layers and gains that were redrawn for it.
         drawn: whether parameters are drawn in stacks; otherwise the factory makes each network.
         note: why the last layer is not integrated exactly; empty where it is.
-        draws: version of the random draws; those that do not say it are of the first.
-        assumptions: what the networks are taken for; None in files that do not say it yet.
-        of: whose second moment it is: of `outputs`, or of the `tangent` of the outputs.
-        parameters: of the path, where they are not at their defaults.
+        draws: version of the random draws; plans that do not name one are of the first.
+        assumptions: what the networks are taken for; None in older files.
+        of: whether it is the second moment of the `outputs` or of their `tangent`.
+        parameters: the parameters of the path, where they are not at their defaults.
     """
 
     network: str
@@ -79,7 +79,7 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     @model_serializer(mode="wrap")
     def _stored(self, serialise: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """A plan is stored as it was before there were other quantities and paths."""
+        """Leave out fields of other quantities and paths at their defaults, as in older files."""
         later = {"of": OUTPUTS, "parameters": {}}
         return {k: v for k, v in serialise(self).items() if k not in later or v != later[k]}
 
@@ -105,13 +105,13 @@ class Plan(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True)
         return self.estimator == CLOSED_FORM
 
     def is_of(self, family: ScoreFamily) -> bool:
-        """Whether this is about the networks of a family, their zero layers redrawn if need be."""
+        """Whether the plan is for the networks of a family, with zero layers redrawn if needed."""
         return is_named(family, self.fingerprint, self.redrawn)
 
     def differences(self, other: "Plan") -> list[str]:
-        """What keeps this plan from continuing another one, as `name: theirs, ours`."""
+        """The differences that keep this plan from continuing another one, in words."""
         own, theirs = dict(self), dict(other)
-        # Taken from the plan that is continued; `estimate` refuses to mix versions of the draws.
+        # These are taken from the continued plan; `run` refuses to mix versions of the draws.
         same = {"batch", "precision", "versions", "draws", "assumptions"}
         return [
             f"{name} was {theirs[name]!r}, now {own[name]!r}"
@@ -132,10 +132,10 @@ def timestep_range(timesteps: tuple[int, int] | None, schedule: DiffusionPath) -
 
 @dataclass(frozen=True)
 class TimestepLaw:
-    """How timesteps are drawn, and how much the outer product at each of them counts.
+    """How timesteps are drawn, and the weight of the outer product at each of them.
 
     Attributes:
-        probabilities: of each timestep.
+        probabilities: the probability of each timestep.
         weights: w_t, of the outer product.
     """
 

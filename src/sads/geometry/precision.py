@@ -1,4 +1,4 @@
-"""Float32 where it is right, float64 where it is not, decided by comparing both.
+"""Float32 where it is accurate enough, float64 elsewhere, decided by comparing both.
 
 Normalisation of a constant input multiplies rounding by hundreds per layer, and a deep network
 can then return amplified rounding in float32. A few networks are evaluated in both precisions;
@@ -23,14 +23,14 @@ Moment = Callable[[slice, np.random.Generator, torch.dtype], np.ndarray]
 
 @dataclass(frozen=True)
 class Precision:
-    """In which precision features are computed, and how that was decided.
+    """The precision of the features, and how it was decided.
 
     Attributes:
         features: `float32` or `float64`.
         difference: distance of the two geometries, whitened where enough networks were compared;
             None where only one precision could run.
         allowed: the largest difference accepted for float32.
-        networks: how many were compared.
+        networks: the number of networks that were compared.
     """
 
     features: str
@@ -49,11 +49,11 @@ def choose_precision(
     """Compare float32 with float64 on the same networks.
 
     Args:
-        moment: the summed moment of some of the networks, in a precision.
+        moment: gives the summed moment of some of the networks in a precision.
         readout: what is accumulated.
-        networks: how many there are.
-        chunk: how many are evaluated at once.
-        seed: of their parameters.
+        networks: the number of networks to compare.
+        chunk: the number of networks evaluated at once.
+        seed: the seed of their parameters.
         allowed: the largest difference accepted for float32.
     """
 
@@ -80,6 +80,6 @@ def choose_precision(
 
 
 def networks_to_compare(readout: ReadOut, planned: int | None) -> int:
-    """Enough to see every direction, but no large part of the networks that are planned."""
+    """The number of networks to compare: enough for every direction, but few of those planned."""
     most = MOST if planned is None else min(MOST, planned // 8)
     return max(FEWEST, min(-(-2 * readout.structure.rows // readout.rank), most))

@@ -2,9 +2,9 @@
 
 Batches are computed in threads or by workers (`batch_workers`) and accumulated in their order. Each
 draws from a stream named by the seed and the batch's number, so a run that was killed continues
-exactly where its last checkpoint stood. The error is looked at after numbers of networks that
-depend on the estimate alone, never on time, so an interrupted and an uninterrupted run stop at the
-same network.
+exactly where its last checkpoint stood. The error is checked after numbers of networks that
+depend only on the estimate, never on time, so interrupted and uninterrupted runs stop at the same
+network.
 """
 
 import math
@@ -35,14 +35,14 @@ CHECKPOINT_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an estimate is.
+    """The progress of an estimate.
 
     Attributes:
-        networks: so far, of the estimate or of what `stage` names.
-        expected: in all.
-        error: the last one that is known.
-        stage: what is done before the networks of the estimate; empty when these are.
-        subspace: that is estimated, once it is known; None for the whole.
+        networks: the number so far, for the estimate or for the stage before it.
+        expected: the expected number in all.
+        error: the last known whitened error.
+        stage: the work before the networks of the estimate; empty during the estimate.
+        subspace: the estimated subspace, once it is known; None for the whole space.
         chosen: whether that subspace was chosen because the whole does not fit in memory.
         seconds: that all networks will take, said once before the first of them: at the pace at
             which precisions were compared, so that several workers need less.
@@ -65,7 +65,7 @@ def estimates(
     batch_workers: BatchWorkers,
     started: float,
 ) -> Iterator[Geometry]:
-    """Estimates as they improve; `started` is what the clock said when it all began."""
+    """Estimates as they improve; `started` is the clock time at which everything began."""
     if source.exact is not None:
         yield _closed_form(source.plan, source.exact, out)
         return
@@ -83,13 +83,13 @@ def estimates(
             if run.state.networks >= run.state.next_check:
                 break
             yield geometry
-            geometry = None  # more networks will be better, and it is large
+            geometry = None  # it is large, and a better one will replace it
         run.advance(min(run.state.next_check, goal.networks or run.state.next_check), report)
     if run.state.networks == resumed_at and run.state.finished and out is not None:
         yield load_geometry(out)
         return
     run.store(finished=True)
-    # That of the last look, where there is one, has computed much of what will be asked.
+    # The geometry of the last look, if there is one, has already computed much.
     geometry = (geometry or Geometry(run.source.plan, run.state)).at(run.state)
     if out is not None:
         keep_spectrum(geometry, out)
@@ -122,14 +122,14 @@ def _closed_form(plan: Plan, factor: np.ndarray, out: Path | None) -> Geometry:
 
 
 class _Run:
-    """An estimate under way.
+    """An estimate that is running.
 
     Args:
         source: where batches come from.
-        state: what they have added up to; replaced by every batch.
+        state: the sums so far; every batch replaces it.
         goal: when to stop.
-        out: where it is stored, if anywhere.
-        batch_workers: who computes the batches.
+        out: the directory that stores it, if any.
+        batch_workers: the workers that compute the batches.
         started: the clock when preparations began.
     """
 
@@ -150,7 +150,7 @@ class _Run:
         self.begun = started - state.seconds
 
     def store(self, *, finished: bool) -> None:
-        """Note the time spent, and write a checkpoint."""
+        """Record the time spent, and write a checkpoint."""
         self.stored = time.perf_counter()
         self.state = replace(self.state, seconds=self.stored - self.begun, finished=finished)
         if self.out is not None:
@@ -165,7 +165,7 @@ class _Run:
                 report(Progress(self.state.networks, self._expected(), self.error))
                 if self.out and time.perf_counter() - self.stored > CHECKPOINT_SECONDS:
                     self.store(finished=False)
-        except EngineError as error:  # between two batches: all sums are whole
+        except EngineError as error:  # between two batches, so all sums are complete
             if self.out is None:
                 raise
             self.store(finished=False)
@@ -175,14 +175,14 @@ class _Run:
             ) from error
 
     def _expected(self) -> int | None:
-        """Networks at the end, as far as can be told: the error falls as one over their root."""
+        """The expected number of networks; the error falls with the square root of their number."""
         goal = self.goal
         if goal.networks is not None or self.error is None or goal.tolerance is None:
             return goal.networks
         return int(self.looked_at * (self.error / goal.tolerance) ** 2)
 
     def look(self) -> Geometry:
-        """Look at the error and decide when to look next; not again where the goal is met."""
+        """Check the error and decide when to check next; no further check once the goal is met."""
         plan, goal = self.source.plan, self.goal
         geometry = Geometry(plan, self.state.snapshot())
         self.looked_at, self.error = self.state.networks, None
@@ -191,7 +191,7 @@ class _Run:
                 parts = sectors(geometry.structure, plan.symmetries)
                 self.error = halves_error(*geometry.halves(), parts)
             if self.error is None or (goal.tolerance and self.error <= goal.tolerance):
-                self.error = geometry.whitened_error  # without symmetries that the data contradict
+                self.error = geometry.whitened_error  # without contradicted symmetries
         growth = 2.0
         if goal.tolerance is not None and self.error is not None:
             if self.error <= goal.tolerance:
@@ -255,7 +255,7 @@ def _refuse_other(plan: Plan, out: Path) -> None:
 
 
 def _refuse_other_draws(plan: Plan, out: Path | None) -> None:
-    """Networks of two versions of the draws are not added up."""
+    """Refuse to add networks of two versions of the draws."""
     if plan.draws != DRAWS:
         raise ArtefactError(
             f"{out} holds {plan.network} from version {plan.draws} of the random draws, which "
@@ -265,6 +265,6 @@ def _refuse_other_draws(plan: Plan, out: Path | None) -> None:
 
 
 def _whole_rounds(plan: Plan, networks: float) -> int:
-    """At least so many networks, the same number in every fold."""
+    """At least this many networks, with the same number in every fold."""
     round_size = FOLDS * plan.batch
     return round_size * max(1, math.ceil(networks / round_size))

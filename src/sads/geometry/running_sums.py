@@ -1,4 +1,4 @@
-"""What is known after some networks: sums over folds, in float64.
+"""The sums over some networks, by fold and in float64.
 
 Memory does not grow with the number of networks. Moments are symmetric: only the lower triangle is
 kept, packed row by row, here and on disk.
@@ -18,13 +18,13 @@ from ..inspection.readout_base import ReadOut
 
 @dataclass(frozen=True)
 class State:
-    """How far an estimate has come.
+    """The state of an estimate.
 
     Attributes:
         sums: packed summed moments of each fold, p = r (r + 1) / 2 entries.
         counts: networks in each fold.
         batches: batches accumulated.
-        next_check: networks at which the error is looked at next.
+        next_check: number of networks at which the error is checked next.
         seconds: time spent so far.
         finished: whether the goal was reached.
     """
@@ -54,10 +54,10 @@ class State:
         return int(self.counts.sum())
 
     def with_batch(self, moment: Float[np.ndarray, "r r"], count: int) -> "State":
-        """The state after one more batch, of so many networks.
+        """The state after one more batch of networks.
 
-        The batch is added to the sums in place, since they are large: this state is not to be used
-        afterwards. What is shown to others is a `snapshot`.
+        The batch is added to the sums in place, since they are large, so this state must not be
+        used afterwards. Take a `snapshot` before sharing a state.
         """
         fold = self.batches % len(self.counts)
         for row, part in enumerate(_rows(self.sums[fold])):

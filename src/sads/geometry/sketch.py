@@ -1,9 +1,9 @@
 """Finding the basis of an adaptive subspace: a sketch from networks of its own, kept on disk.
 
-The sketch Y = A Omega (`inspection.subspaces`) is summed over batches of networks from a random
-stream of their own, in their order, and stored like an estimate: a run that was killed goes on from
-its last checkpoint with the same bits. Its basis is stored beside it, named by its digest in the
-plan of the estimate, so that it is part of what identifies the geometry.
+The sketch Y = A Omega (`inspection.subspaces`) is summed in order over batches of networks from a
+separate random stream, and stored like an estimate: a run that was killed continues from its last
+checkpoint with the same bits. Its basis is stored beside it, and the plan of the estimate contains
+the digest of the basis, so that it is part of the geometry's identity.
 
 | file                   | tensors                                       | written               |
 |------------------------|-----------------------------------------------|-----------------------|
@@ -31,16 +31,16 @@ from .source import Source
 FILE = "sketch.safetensors"
 FORMAT = "sads.sketch/1"
 CHECKPOINT_SECONDS = 20.0
-WRITING_SHARE = 0.05  # of the time may be spent on checkpoints
+WRITING_SHARE = 0.05  # share of the time that may be spent on checkpoints
 
 
 def with_basis(source: Source, out: Path | None, report: Callable[[int, int], None]) -> Source:
-    """The source with the basis of its subspace, found first where that takes networks.
+    """The source with the basis of its subspace, which networks are drawn for if necessary.
 
     Args:
         source: with its precision and batch size settled.
-        out: where checkpoints are kept, if anywhere.
-        report: called with networks so far and in all, before the first batch and after each.
+        out: the directory of the checkpoints, if any.
+        report: called with the networks so far and in all, before the first batch and after each.
     """
     readout = source.plan.readout
     if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
@@ -83,7 +83,7 @@ def _summed(
     out: Path | None,
     report: Callable[[int, int], None],
 ) -> Float[np.ndarray, "n s"]:
-    """Y from so many networks, going on from what is stored."""
+    """Y from this many networks, continued from the stored sketch."""
     readout = source.plan.readout
     if not isinstance(readout, Compressed):
         raise TypeError("a sketch is of a read-out on a subspace")
@@ -117,7 +117,7 @@ def _store(out: Path, plan: Plan, batches: int, sketch: Float[np.ndarray, "n s"]
 def _stored(
     plan: Plan, shape: tuple[int, ...], out: Path | None
 ) -> tuple[int, Float[np.ndarray, "n s"]]:
-    """Batches in the stored sketch and their sum; none where there is no sketch.
+    """The number of batches in the stored sketch and their sum; none without a sketch.
 
     Raises:
         ArtefactError: if the sketch there is of another geometry.

@@ -1,4 +1,4 @@
-"""Where batches of networks come from: which networks, looked at where, read how."""
+"""The source of batches: which networks, at which inputs, and how they are read."""
 
 import time
 from dataclasses import dataclass, replace
@@ -28,17 +28,17 @@ from .subspace_choice import Request, fitting, sketched
 
 @dataclass(frozen=True)
 class Source:
-    """A family, where it is looked at, and the plan of its estimate.
+    """A family, its probe, and the plan of its estimate.
 
     Attributes:
-        plan: what is estimated.
+        plan: the plan of the estimate.
         family: the networks.
-        probe: their inputs.
+        probe: the distribution of their inputs.
         ensemble: how they are drawn and evaluated.
         law: how timesteps are drawn and weighted, beyond the plan's scale.
-        reading: what becomes of what is read of the networks.
-        exact: the factor, where a closed form is known.
-        sketching: whether the networks are those of a sketch, which shares none with the estimate.
+        reading: how the moments follow from what is read.
+        exact: the factor, if a closed form is known.
+        sketching: whether the networks are for a sketch, which shares none with the estimate.
         pace: seconds that one network takes, as measured where precisions were compared.
     """
 
@@ -53,7 +53,7 @@ class Source:
     pace: float | None = None
 
     def with_plan(self, plan: Plan) -> "Source":
-        """The same source under the plan of an earlier run that it continues."""
+        """The same source with the plan of an earlier run that it continues."""
         return replace(self, plan=plan, reading=replace(self.reading, readout=plan.readout))
 
     def precision(self, allowed: float, planned: int | None) -> tuple[Precision, float]:
@@ -217,7 +217,7 @@ def _ensemble(
     *,
     stacks: bool,
 ) -> Ensemble:
-    """Networks drawn in stacks where that is right and wanted, built one by one elsewhere."""
+    """Networks drawn in stacks if that is right and allowed, otherwise built one by one."""
     declared, members = checked.declared, checked.members
     if declared is not None:
         integrated = reading.integrated or ()

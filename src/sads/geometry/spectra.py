@@ -1,8 +1,8 @@
 """Spectra and whitened errors of large geometries, kept beside them.
 
 A spectrum takes four eigendecompositions and two products a fold: a moment for a factor of some
-hundred rows, minutes for 4096. What was decomposed is known by a digest of the sums and the plan,
-so a spectrum of an earlier state of the run, or a spoilt file, is not taken for this one.
+hundred rows, minutes for 4096. A digest of the sums and the plan names what was
+decomposed, so a spectrum of an earlier state of the run, or a damaged file, is not mistaken for it.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from .plan import Plan
 from .running_sums import State
 
 FILE = "spectrum.safetensors"
-FORMAT = "sads.spectrum/3"  # 2 had other bands and no resolution
+FORMAT = "sads.spectrum/3"  # version 2 had other bands and no resolution
 KEPT_FROM = 1024  # rows of the factor
 ARRAYS = ("factor_values", "factor_errors", "factor_vectors")
 
 
 def digest_of(plan: Plan, state: State) -> str:
-    """A digest of all that a spectrum depends on."""
+    """A digest of everything that a spectrum depends on."""
     digest = hashlib.sha256(plan.model_dump_json(exclude={"versions", "assumptions"}).encode())
     digest.update(checksum({"sums": state.sums, "counts": state.counts}).encode())
     return digest.hexdigest()
@@ -35,11 +35,11 @@ def digest_of(plan: Plan, state: State) -> str:
 
 @dataclass(frozen=True)
 class Kept:
-    """What was computed from a geometry and kept with it.
+    """Values that were computed from a geometry and stored with it.
 
     Attributes:
         spectrum: its spectrum.
-        whitened_error: its whitened error; None where it was not kept, or there is none.
+        whitened_error: its whitened error; None if it was not stored or does not exist.
     """
 
     spectrum: Spectrum
@@ -47,7 +47,7 @@ class Kept:
 
 
 def read_kept(directory: Path, plan: Plan, state: State) -> Kept | None:
-    """What is stored for exactly this geometry, if anything is."""
+    """The values stored for exactly this geometry, if there are any."""
     path = directory / FILE
     if not path.is_file():
         return None
@@ -71,7 +71,7 @@ def read_kept(directory: Path, plan: Plan, state: State) -> Kept | None:
 def write_spectrum(
     directory: Path, plan: Plan, state: State, spectrum: Spectrum, error: float | None = None
 ) -> None:
-    """Keep a spectrum and a whitened error, where the directory can be written to."""
+    """Store a spectrum and a whitened error, if the directory can be written to."""
     arrays = {name: np.ascontiguousarray(getattr(spectrum, name)) for name in ARRAYS}
     header = {
         "of": digest_of(plan, state),
@@ -82,4 +82,4 @@ def write_spectrum(
     try:
         write_sealed(directory / FILE, FORMAT, header, arrays)
     except ArtefactError:
-        return  # not ours to write, or a full disk: the spectrum is known all the same
+        return  # not writable or full; the spectrum is known anyway

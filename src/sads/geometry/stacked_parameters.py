@@ -1,9 +1,9 @@
-"""Drawing the parameters of foreign networks in stacks, where that is right and pays.
+"""Drawing the parameters of foreign networks in stacks, where that is right and faster.
 
 It is right if every parameter's initial distribution is known (`initial_distributions`) and the
-built networks follow it, and if nothing else differs between networks: then a template with the
-parameters of a built network is that network. Both are checked on built networks. It pays for
-small networks; for large ones one pass costs more than making the module.
+built networks follow it, and if nothing else differs between networks, so that a template with the
+parameters of a built network is that network. Both are checked on built networks. It is faster for
+small networks; for large ones a pass costs more than making the module.
 """
 
 import warnings
@@ -30,7 +30,7 @@ def drawn_ensemble(
     probe: Probe,
     rng: np.random.Generator,
 ) -> DrawnEnsemble | None:
-    """An ensemble that draws parameters; None where networks must be built."""
+    """An ensemble that draws parameters; None if networks must be built."""
     if not members.small:
         return None
     integrated = reading.integrated
@@ -50,7 +50,7 @@ def drawn_ensemble(
     x = probe.draw(t, family.shape, family.schedule, rng)
     noise = torch.from_numpy(rng.standard_normal((count, *family.shape), dtype=np.float32))
     ensemble = DrawnEnsemble(built.reader(members.networks[0]), known, built.device)
-    # At x = 0 and other places of their own networks may agree by chance.
+    # At special inputs such as x = 0 networks may agree by chance.
     inputs = (x,) if isinstance(probe, Gaussian) else (x, noise)
     same = all(_agrees(members, ensemble, built, reading, own, t, rng) for own in inputs)
     return ensemble if same else None
@@ -77,7 +77,7 @@ def _agrees(
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            warnings.simplefilter("error", UserWarning)  # torch tells of a slow way round
+            warnings.simplefilter("error", UserWarning)  # torch warns about a slow detour
             ours = reading.used(ensemble.read(stacked, x, t, torch.float64))
             for i, reader in enumerate(readers):
                 alone = cast(reader, torch.float64)(
@@ -86,7 +86,7 @@ def _agrees(
                 theirs = reading.used(Readings(*alone))
                 if not all(_close(a[i], b[0]) for a, b in zip(ours, theirs, strict=True)):
                     return False
-    except Exception:  # the reason does not matter: building is always right
+    except Exception:  # for any reason: building is always right
         return False
     finally:
         for network in networks:

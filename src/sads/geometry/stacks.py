@@ -1,14 +1,14 @@
 """A network with other parameters for every sample of its batch.
 
-Of a network's operations only the linear maps know that the samples belong to different networks:
-all others treat the samples of a batch one by one anyway. So a stack of networks runs as an
+Only the linear maps of a network need to know that the samples belong to different networks; all
+other operations treat the samples of a batch one by one anyway. So a stack of networks runs as an
 ordinary batch whose convolutions are grouped, one group a network, and whose linear maps are
-products of matrices in batches. Beside `vmap`, which says the same of any module, this has three
+products of matrices in batches. Compared with `vmap`, which works for any module, this has three
 advantages: parameters are drawn when their layer is reached and are still in the cache there, no
 layer moves axes around, and layers whose input is zero need not be computed, such as the first
 level of a U-Net at the probe zero.
 
-It serves only where it gives the same bits as `vmap`, which is tried on networks at hand.
+It is used only where it gives the same bits as `vmap`, which is tried on the first networks.
 """
 
 import copy
@@ -29,7 +29,7 @@ Ask = Callable[[str], Tensor]  # a stack of one parameter, by name
 def stack_of(
     module: nn.Module, drawn: Mapping[str, Distribution], constants: Mapping[str, Tensor]
 ) -> "Stack | None":
-    """A stack of a module; None where parameters are drawn of anything but its linear maps."""
+    """A stack of a module; None if anything but its linear maps has drawn parameters."""
     stack = Stack(copy.deepcopy(module))
     for name, value in constants.items():
         stack.module.get_parameter(name).data = value
@@ -51,7 +51,7 @@ class Stack:
 
     def __init__(self, module: nn.Module):
         self.module = module
-        self.ask: Ask = {}.__getitem__  # of the networks under way
+        self.ask: Ask = {}.__getitem__  # the stacks of the current networks
 
     def read(self, ask: Ask, x: Float[Tensor, "N ..."], t: Int[Tensor, " N"]) -> tuple[Tensor, ...]:
         """What the module returns of N networks at (x_i, t_i)."""
@@ -60,13 +60,13 @@ class Stack:
 
 
 class Drawing:
-    """Stacks of parameters, drawn in their order, each as late as it is asked for.
+    """Stacks of parameters, drawn in their order and as late as possible.
 
     Args:
         drawn: distributions of the parameters, in the order of their draws.
-        shapes: of one network's parameters.
-        count: networks of the stack.
-        rng: of the draws.
+        shapes: the shapes of one network's parameters.
+        count: the number of networks in the stack.
+        rng: the generator of the draws.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Drawing:
         return self._waiting.pop(name)
 
     def finish(self) -> None:
-        """Draw what nobody asked for: later draws of the generator must not depend on it."""
+        """Draw the unused parameters, so that later draws do not depend on which were used."""
         for following, distribution in self._following:
             self._draw(following, distribution)
 
@@ -105,7 +105,7 @@ class _Layer:
         return self.stack.ask(f"{self.place}.weight")
 
     def bias(self) -> Tensor | None:
-        """The biases, (N, out) or (out,) where all networks have the same."""
+        """The biases, (N, out), or (out,) if all networks have the same."""
         if self.own_bias:
             return self.stack.ask(f"{self.place}.bias")
         return self.layer.bias
@@ -153,7 +153,7 @@ _KINDS: Mapping[type[nn.Module], type[_Linear] | type[_Convolution]] = {
 
 
 def _is_zero(x: Tensor) -> bool:
-    """Whether all inputs are zero; looked up where that needs no waiting for a device."""
+    """Whether all inputs are zero; checked only where that does not wait for a device."""
     if x.device.type != "cpu" or x[(0,) * x.ndim].item() != 0:
         return False
     return not x[0].any() and not x.any()

@@ -1,9 +1,9 @@
-"""On which subspace a geometry is estimated: the one that was asked for, or one that fits.
+"""The subspace of a geometry: the one that was requested, or one that fits.
 
-Where nothing was asked for and the whole factor fits in memory, the whole of it is estimated. Where
-it does not fit, a subspace is chosen: of a last layer that is integrated `adaptive:512`, for a few
-networks show all of its directions; of outputs, of which each shows one, the lowest frequencies.
-Smaller ones follow until one fits.
+Without a request the whole factor is estimated if it fits in memory. Otherwise a subspace is
+chosen. For a last layer that is integrated this is `adaptive:512`, since a few networks show all of
+its directions; for outputs, of which each network shows one direction, it is the lowest
+frequencies. Smaller subspaces follow until one fits.
 """
 
 import math
@@ -22,11 +22,11 @@ MOST_COSINES = 1024  # in all
 
 
 def fitting(readout: AnyReadOut, subspace: Request, *, exact: bool = False) -> AnyReadOut:
-    """The read-out on the subspace that was asked for, or on one that fits in memory.
+    """The read-out on the requested subspace, or on one that fits in memory.
 
     Args:
-        readout: of the whole.
-        subspace: what was asked for; None for the whole where it fits.
+        readout: the read-out of the whole space.
+        subspace: the requested subspace; None for the whole if it fits.
         exact: whether the factor is a closed form.
 
     Raises:
@@ -40,7 +40,7 @@ def fitting(readout: AnyReadOut, subspace: Request, *, exact: bool = False) -> A
     if subspace is not None:
         chosen = Compressed.of(readout, subspace)
         chosen.require_memory()
-        if isinstance(subspace, Adaptive):  # so few networks that they cannot show as many
+        if isinstance(subspace, Adaptive):  # the networks are too few to show as many
             subspace.networks(readout.structure, readout.rank)
         return chosen
     if readout.peak_memory(exact=exact) <= available_memory():

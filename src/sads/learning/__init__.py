@@ -1,13 +1,15 @@
 """What training does, direction by direction: its forecast, and the risk of a trained network."""
 
-from .forecast import Forecast, forecast_training
+from .forecast import Forecast
 from .forecast_artefact import load_forecast
 from .forecast_setting import Scene
+from .make_forecast import forecast_training
+from .measure_risk import measure_risk
 from .monitor import Monitor
 from .recipe import Recipe
 from .record_artefact import load_record
 from .references import HeldOut, Optimum, Reference, reference_for
-from .risk import Risk, measure_risk
+from .risk import Risk
 from .training_record import Lag, TrainingRecord
 
 __all__ = [

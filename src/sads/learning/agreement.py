@@ -25,7 +25,7 @@ Profile = Callable[[Float[np.ndarray, "n ..."]], Float[np.ndarray, " k"]]
 
 
 def mean_profile(rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
-    """The mean over the units."""
+    """The mean over all units."""
     return rows.mean(axis=0)
 
 
@@ -34,7 +34,7 @@ def halves_agreement(rows: Float[np.ndarray, "n ..."], profile: Profile = mean_p
 
     Args:
         rows: the measurements, one unit after another.
-        profile: what a number of units says of each direction.
+        profile: makes one value for each direction from a number of units.
     """
     if len(rows) < 2:
         return math.nan

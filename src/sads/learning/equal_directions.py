@@ -1,10 +1,10 @@
-"""Whether directions differ beyond the errors, networks being independent and directions not.
+"""Whether directions differ beyond their errors: networks are independent, directions are not.
 
 Each network gives a number for every direction. Networks differ in how fast they learn as a whole,
 so the numbers of one network go up and down together, and errors of single directions say little
-about differences between them. So every network's own mean over the directions is taken away,
-weighted by how well each is known. If all directions are equal, what is left has the mean zero in
-every network, and turning its sign in any fold of networks changes nothing in distribution:
+about differences between them. So the mean over the directions, weighted by how well each is known,
+is subtracted in every network. If all directions are equal, the rest has mean zero in every
+network, and changing its sign in any fold of networks does not change its distribution:
 `statistics.sign_flips` compares the data with all sign patterns. The p-value is then right for any
 dependence between directions and any number of networks.
 """
@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from ..statistics.sign_flips import TIE, quadratic
 
-FOLDS = 12  # at most: 2,048 sign patterns
+FOLDS = 12  # at most, which gives 2,048 sign patterns
 
 
 def equality(rows: Float[np.ndarray, "M k"]) -> float:
@@ -28,7 +28,7 @@ def equality(rows: Float[np.ndarray, "M k"]) -> float:
     weights = 1 / np.maximum(spread / largest, 1e-12)
     own = rows @ weights / weights.sum()
     left = rows - own[:, None]
-    # A scale that no sign changes, so that directions of much noise do not decide alone.
+    # The scale does not depend on signs; with it, noisy directions do not decide alone.
     scale = np.sqrt(np.square(left).mean(axis=0))
     scaled = np.divide(left, scale, out=np.zeros_like(left), where=scale > 0)
     parts = np.array_split(scaled, min(FOLDS, len(rows)))

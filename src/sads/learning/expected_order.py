@@ -1,4 +1,4 @@
-"""What was forecast of the directions that a monitor tells apart."""
+"""The forecast for the directions that a monitor tells apart."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +15,9 @@ class ExpectedOrder:
     """How fast each group of directions was forecast to be learned.
 
     Attributes:
-        drift: share of the target that is taken up, as in a forecast; the largest is learned first.
+        drift: the forecast share of the target that is learned; the largest is learned first.
         error: its standard error.
-        method: of the forecast.
+        method: the method of the forecast.
         has_order: whether the drifts differ beyond their errors.
     """
 
@@ -42,7 +42,7 @@ class ExpectedOrder:
 
 
 def expected_order(forecast: Forecast, labels: tuple[str, ...]) -> ExpectedOrder:
-    """The part of a forecast that speaks of a monitor's directions.
+    """The part of a forecast that is about a monitor's directions.
 
     Raises:
         InputError: if it tells other directions apart.

@@ -1,4 +1,4 @@
-"""A forecast from a dataset: it settles the target, the method and what is noted about both."""
+"""A forecast from a dataset: chooses the target and the method, and notes what they are."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +7,9 @@ from ..data import Dataset
 from ..directions.sets import Cosines, DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..networks import ScoreFamily
-from .forecast import Forecast, forecast_training
+from .forecast import Forecast
 from .forecast_setting import Scene
+from .make_forecast import forecast_training
 from .recipe import Recipe
 from .targets import goal_for
 from .validity import LADDER, cheapest_passed, kind_of, method_named
@@ -37,15 +38,17 @@ def forecast_data(
     Args:
         family: the architecture.
         data: the dataset.
-        directions: what is told apart; bands of frequency by default.
+        directions: the directions to tell apart; bands of frequency by default.
         recipe: the training that is forecast.
-        steps: planned, for the tangent flow and the pilot.
-        method: of the ladder; `auto` takes the cheapest that has passed for this kind of network.
-        networks: how many; without it, until the tolerance is reached.
+        steps: the planned number of steps, for the tangent flow and the pilot.
+        method: one of the ladder; `auto` takes the cheapest that has passed for this kind of
+            network.
+        networks: the number of networks; unless given, they are added until the tolerance is
+            reached.
         tolerance: root mean square error of the drifts over their spread at which to stop.
-        seed: of all draws.
+        seed: the seed of all draws.
         out: directory for the result; an interrupted forecast is continued.
-        on_progress: called with networks so far and that ratio.
+        on_progress: called with the networks so far and that ratio.
     """
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")

@@ -1,7 +1,7 @@
 """The interface of all forecasts: one row of numbers for one fresh network.
 
-Methods differ in cost and in what they see. Each gives, for the network with a given number, three
-values in every group of directions,
+Methods differ in cost and in what they see. For the network with a given number, each gives
+three values in every group of directions,
 
     <taken, eps*>,      <eps*, eps*>,      noise per direction,
 

@@ -26,15 +26,15 @@ POINTS, FEWEST_POINTS = 128, 8  # inputs at which a network is looked at
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything that decides a forecast but its method and number of networks.
+    """Everything that decides a forecast, except its method and number of networks.
 
     Attributes:
         family: the architecture.
         reference: the data that batches are drawn from.
         target: the law whose optimum is to be learned.
-        directions: what is told apart.
+        directions: the directions that are told apart.
         recipe: the training that is forecast.
-        seed: of all draws.
+        seed: the seed of all draws.
     """
 
     family: ScoreFamily
@@ -103,7 +103,7 @@ class Scene:
         return max(FEWEST_POINTS, min(POINTS, TOGETHER // self.family.size))
 
     def parts(self, noisy: Noisy) -> list[Noisy]:
-        """Noisy samples in parts that fit into memory together with all activations."""
+        """Noisy samples in parts that fit into memory together with all their activations."""
         size = max(1, TOGETHER // self.family.size)
         return [noisy.part(slice(i, i + size)) for i in range(0, len(noisy), size)]
 
@@ -116,7 +116,7 @@ class Scene:
     def moved(
         self, network: nn.Module, along: dict[str, Tensor], noisy: Noisy
     ) -> Float[np.ndarray, "N D"]:
-        """J v: how its output changes when its parameters move along v."""
+        """J v: how the output of a network changes when its parameters move along v."""
         parameters = moving_parameters(network)
         parts = [
             product(network, parameters, along, part.x, part.t, self.way).flatten(1).double()

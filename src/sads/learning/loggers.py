@@ -1,7 +1,7 @@
 """Scalars and pictures for TensorBoard and Weights & Biases, known by their methods.
 
-Neither has to be installed: a writer of TensorBoard is what has `add_scalar` and `add_image`, a run
-of Weights & Biases what has `log` and `define_metric`.
+Neither has to be installed: a TensorBoard writer is any object with `add_scalar` and `add_image`,
+a Weights & Biases run any object with `log` and `define_metric`.
 """
 
 import sys
@@ -19,7 +19,7 @@ Log = Callable[[int, Mapping[str, float], np.ndarray], None]
 
 
 def logger_of(writer: Any) -> Log:
-    """A function of step, scalars and picture that hands them on.
+    """A function that takes a step, its scalars and a picture, and passes them to the writer.
 
     Raises:
         InputError: if the writer is neither.

@@ -1,22 +1,22 @@
 """A monitor inside anybody's training loop: the loss by direction and noise level, streaming.
 
-The sums of `training_record` stay on the device of the predictions (`streaming_sums`) and come to
-the host once in a while, as one window. When there are many windows, neighbours are added up, so
-that memory does not grow with the number of steps.
+The sums of `training_record` stay on the device of the predictions (`streaming_sums`) and are
+copied to the host once in a while, as one window. When there are many windows, neighbours are
+added up, so that memory does not grow with the number of steps.
 """
 
 import time as clock
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
 from ..data import Dataset
-from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
+from ..directions.sets import DirectionSet
 from ..errors import InputError
 from ..foundation.choices import Prediction
 from ..geometry import Geometry
@@ -26,6 +26,7 @@ from ..storage.files import writing
 from .expected_order import ExpectedOrder, expected_order
 from .forecast import Forecast
 from .loggers import logger_of
+from .monitor_axes import TimeKind, time_edges, told_apart
 from .record_artefact import FILE, load_record, write_record
 from .streaming_sums import Sums, added_up
 from .training_record import Lag, TrainingRecord, Window
@@ -39,7 +40,6 @@ EVERY = 50  # updates in a window, until there are many
 WINDOWS = 256  # kept at most
 FLUSH_SECONDS = 30.0
 
-TimeKind = Literal["index", "unit", "thousand", "sigma", "log-sigma"]
 Callback = Callable[[int, Mapping[str, float]], None]
 
 
@@ -55,8 +55,8 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     Args:
         shape: shape of one sample.
-        directions: a geometry (its bands are told apart), an array with an orthonormal direction a
-            column, a set of directions, or nothing: the mean of each channel and bands of
+        directions: a geometry (its bands are told apart), an array whose columns are orthonormal
+            directions, or a set of directions; by default the mean of each channel and bands of
             frequency.
         data: samples of the training data, to know how much of the loss cannot be avoided along
             each direction; without them, directions along which the data vary much look late.
@@ -69,11 +69,11 @@ class Monitor(AbstractContextManager["Monitor"]):
         reverse: whether t runs from noise to data; only `data` needs it.
         bins: bins of noise levels, of equal width in t.
         every: updates in a window of the history; it doubles whenever the history is full.
-        out: a directory in which everything is kept; a monitor that is there already goes on.
-        flush_seconds: how often it is written there; a killed process loses at most the updates
-            since then.
+        out: a directory that keeps everything; a monitor that is there already is continued.
+        flush_seconds: the time between two writes to it; a killed process loses at most the
+            updates since the last one.
         distributed: add up over all processes of `torch.distributed` whenever a window is complete.
-            All of them update alike and read results at the same updates; give `out` to one alone.
+            All of them update alike and read results at the same updates; give `out` to only one.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._unavoidable = None
         if data is not None:
             self._unavoidable = unavoidable_loss(
-                variances_of_data(self.directions, samples_of(data)),
+                variances_of_data(self.directions, _samples(data)),
                 path,
                 prediction_named(prediction),
                 np.searchsorted(
@@ -125,7 +125,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._go_on(self._out)
 
     def _go_on(self, directory: Path) -> None:
-        """Take over what an earlier process has stored."""
+        """Continue from what an earlier process has stored."""
         if not (directory / FILE).exists():
             return
         before = load_record(directory)
@@ -180,7 +180,7 @@ class Monitor(AbstractContextManager["Monitor"]):
 
     @property
     def _counted(self) -> int:
-        """Updates that are in a window already."""
+        """The number of updates that are already in a window."""
         return self._windows[-1].end if self._windows else 0
 
     @property
@@ -191,7 +191,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         return self._counted if last is None or whole else last.first
 
     def _close_window(self) -> None:
-        """Bring the sums to the host, as one more window or into one that was cut short."""
+        """Copy the sums to the host, as a new window or into one that was cut short."""
         if self._sums is None or self.updates == self._counted:
             return
         sums, skipped = self._sums.taken(distributed=self.distributed)
@@ -254,7 +254,7 @@ class Monitor(AbstractContextManager["Monitor"]):
 
         Args:
             path: the file to write.
-            force: replace an existing file, as a training loop does now and then.
+            force: whether to replace an existing file, as a training loop does now and then.
         """
         self.record.report(path, force=force)
 
@@ -278,7 +278,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._flushed = clock.monotonic()
 
     def close(self) -> None:
-        """Flush, and let another process have the directory."""
+        """Flush, and release the directory for other processes."""
         self.flush()
         self._out = None
         self._lock.close()
@@ -287,49 +287,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self.close()
 
 
-def told_apart(
-    shape: tuple[int, ...], directions: Geometry | DirectionSet | np.ndarray | None
-) -> DirectionSet:
-    """The groups of directions that a monitor tells apart."""
-    if directions is None:
-        return MeansAndBands(shape)
-    if isinstance(directions, Geometry):
-        return bands_of(directions, shape)
-    if isinstance(directions, DirectionSet):
-        if directions.shape != shape:
-            raise InputError(f"the directions are of samples {directions.shape}, expected {shape}")
-        return directions
-    return Columns(shape, np.asarray(directions, dtype=float))
-
-
-def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
-    """The bands of a geometry as groups of its eigenvectors."""
-    if geometry.shape != shape:
-        raise InputError(f"the geometry is of samples {geometry.shape}, expected {shape}")
-    spectrum = geometry.spectrum()
-    widths = [band.width for band in spectrum.bands]
-    names = tuple(
-        f"level {band.first}" if band.width == 1 else f"levels {band.first}-{band.last}"
-        for band in spectrum.bands
-    )
-    return Eigenvectors(shape, spectrum, np.repeat(np.arange(len(widths)), widths), names)
-
-
-def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarray, " B1"]:
-    """Edges of bins of times: of equal width, or of equally many levels of noise.
-
-    >>> time_edges("unit", Schedule(), 2).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    ends = {"index": float(path.steps), "unit": 1.0, "thousand": 1000.0}
-    if kind in ends:
-        return np.linspace(0, ends[kind], bins + 1)
-    levels = np.linspace(0, path.steps - 1, bins + 1)
-    return np.interp(levels, np.arange(path.steps), time_values(kind, path))
-
-
-def samples_of(data: Dataset | np.ndarray | Tensor) -> Float[np.ndarray, "N ..."]:
-    """Samples as an array."""
+def _samples(data: Dataset | np.ndarray | Tensor) -> Float[np.ndarray, "N ..."]:
     if isinstance(data, Tensor):
         return data.detach().cpu().float().numpy()
     return data.samples if isinstance(data, Dataset) else np.asarray(data)

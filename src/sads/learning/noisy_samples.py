@@ -1,6 +1,6 @@
 """Noisy samples with the optimal prediction at each of them.
 
-A network that predicts p x_0 + q eps is to learn the mean of that given x. With eps = c x + s out
+A network that predicts p x_0 + q eps has to learn the mean of that given x. With eps = c x + s out
 (`sads.path.predictions`) the target is (eps - c x) / s, and its optimum (eps* - c x) / s.
 """
 
@@ -23,8 +23,8 @@ class Noisy:
     Attributes:
         x: float32, shape (N, *shape).
         t: timesteps.
-        eps: the noise in them, or what else is to be predicted.
-        optimum: its mean given x, eps* for noise.
+        eps: the noise in them, or whatever else is to be predicted.
+        optimum: the mean of that given x; eps* for noise.
     """
 
     x: Float[Tensor, "N ..."]
@@ -36,7 +36,7 @@ class Noisy:
         return len(self.t)
 
     def part(self, which: slice) -> "Noisy":
-        """Some of them."""
+        """Some of the samples."""
         return Noisy(self.x[which], self.t[which], self.eps[which], self.optimum[which])
 
 
@@ -58,7 +58,7 @@ def draw_noisy(
         schedule: the path from data to noise.
         shape: shape of one sample.
         t: the timesteps.
-        generator: of the samples and their noise.
+        generator: the generator of the samples and their noise.
         prediction: what is to be predicted; noise unless given.
     """
     clean = reference.draw(len(t), generator)

@@ -1,12 +1,12 @@
-"""One training step: what it takes up of the target, and what its batch stirs up.
+"""One training step: how much of the target it learns, and how much noise its batch adds.
 
-A network f at initialisation, a batch, its gradient g of the loss, and P(g) what the optimiser
-makes of it: g for SGD (clipped), g / (|g| + 1e-8) for the first step of Adam, both plus the decay.
-A step of rate eta changes the output at an input y, drawn independently of the batch, by
+Let f be a network at initialisation, g the gradient of its loss on a batch, and P(g) what the
+optimiser makes of it: g for SGD (clipped), g / (|g| + 1e-8) for the first step of Adam, both plus
+the decay. A step of rate eta changes the output at an input y, drawn independently of the batch, by
 -eta J(y) P(g). For a group of directions,
 
-    drift = E_y <-J E[P(g)], eps*> / E_y <eps*, eps*>      how fast the target is taken up,
-    noise = E_y Var_g |J P(g)|^2 / directions              what the batches stir up.
+    drift = E_y <-J E[P(g)], eps*> / E_y <eps*, eps*>      how fast the target is learned,
+    noise = E_y Var_g |J P(g)|^2 / directions              the noise that batches add.
 
 Two batches are drawn for each network, with products a_1 = J P(g_1) and a_2 = J P(g_2) at common
 inputs y. Then -(a_1 + a_2) / 2 stands for -J E[P(g)] without bias, since y is independent of both,
@@ -39,7 +39,7 @@ class OneStep(Method):
 
     Attributes:
         at_optimum: gradients of the optimum's residual eps* - eps, for the noise left late.
-        points: inputs y at which each network is looked at; as many as fit unless given.
+        points: the number of inputs y for each network; as many as fit unless given.
     """
 
     at_optimum: bool = False

@@ -1,4 +1,4 @@
-"""Real training steps, looked at direction by direction as they go.
+"""Real training steps, measured direction by direction on the way.
 
 After s steps the network f has taken up the share
 
@@ -8,7 +8,7 @@ of the target along u and leaves the risk R_u(s) = E <f - eps*, f - eps*>_u. Bot
 noisy samples that are drawn once for a training and used at all its moments, so that the sampling
 noise of the target cancels in the share.
 
-Every step sees fresh samples of the data's law: there is nothing to overfit.
+Every step sees fresh samples of the data's law, so there is nothing to overfit.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from .forecast_method import Method
 from .forecast_setting import Scene
 from .noisy_samples import Noisy
 
-POINTS = 512  # noisy samples at which a training is looked at
+POINTS = 512  # noisy samples for each measurement
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Followed:
     """One training, by moment and group of directions.
 
     Attributes:
-        moments: steps taken at each look.
+        moments: the steps taken at each measurement.
         taken: E <f, eps*> in each group.
         energy: E <eps*, eps*> in each group, at the same samples.
         risk: E <f - eps*, f - eps*> in each group.
@@ -54,12 +54,12 @@ class Followed:
 
 
 class Training:
-    """A network in training by a recipe, on fresh draws of the data, as far as it is asked to go.
+    """A network that is trained by a recipe on fresh draws of the data, step by step as asked.
 
     Attributes:
         scene: the architecture, its data and the recipe.
-        network: as it stands, with the output that it is trained on.
-        step: how many were taken.
+        network: the network now, with the output that it is trained on.
+        step: the number of steps taken.
     """
 
     def __init__(self, scene: Scene, seed: int):
@@ -73,11 +73,11 @@ class Training:
 
     @property
     def family(self) -> ScoreFamily:
-        """Of the network."""
+        """The family of the network."""
         return self.scene.family
 
     def advance(self, steps: int) -> None:
-        """Train until so many steps were taken in all."""
+        """Train until this many steps were taken in all."""
         self.network.train()
         while self.step < steps:
             batch = self.scene.batch(self._batches)
@@ -85,7 +85,7 @@ class Training:
             self.step += 1
 
     def predict(self, x: Tensor, t: Tensor) -> Tensor:
-        """The noise that the network predicts as it stands."""
+        """The noise that the network predicts now."""
         return self._member.eval()(x, t)
 
     def _take_step(self, batch: Noisy) -> None:
@@ -105,11 +105,11 @@ class Training:
 
 @dataclass(frozen=True)
 class Pilot(Method):
-    """A few real steps: what is learned after a quarter of them, and the risk left after all.
+    """A few real steps: the share learned after a quarter of them, and the risk left after all.
 
     Attributes:
-        steps: of each network.
-        points: noisy samples at which it is looked at; as many as fit unless given.
+        steps: the steps of each network.
+        points: the number of noisy samples for each measurement; as many as fit unless given.
     """
 
     steps: int = 32
@@ -141,14 +141,14 @@ def follow_training(
     points: int = POINTS,
     last_points: int | None = None,
 ) -> Followed:
-    """Train a fresh network and look at it after given numbers of steps.
+    """Train a fresh network and measure it after given numbers of steps.
 
     Args:
         scene: the architecture, its data, the directions and the recipe.
-        seed: of the network and all draws.
-        moments: ascending numbers of steps after which to look; the last is where training ends.
-        points: noisy samples at which it is looked at.
-        last_points: as many more at the last moment alone, for its risk.
+        seed: the seed of the network and all draws.
+        moments: ascending numbers of steps after which to measure; training ends at the last.
+        points: the number of noisy samples for each measurement.
+        last_points: further noisy samples at the last moment, for its risk.
     """
     if not moments or list(moments) != sorted(set(moments)) or moments[0] < 0:
         raise InputError(f"moments are ascending numbers of steps, got {list(moments)}")

@@ -1,8 +1,8 @@
 """Energies by group of directions on torch tensors, for training loops.
 
-`directions.sets` works on NumPy arrays. A training loop has tensors on some device and no time to
-wait, so the same coefficients are taken there: a product with the columns, a DCT as one small
-matrix an axis, or sums over channels. Nothing is copied to the host.
+`directions.sets` works on NumPy arrays. A training loop has tensors on some device and should
+not wait, so the same coefficients are computed there: by a product with the columns, a DCT as one
+small matrix for each axis, or sums over channels. Nothing is copied to the host.
 """
 
 import math
@@ -88,7 +88,7 @@ def _transform(directions: DirectionSet, tensor: Callable[[np.ndarray], Tensor])
 def _in_subspace(
     residual: Tensor, *, structure: Compressed, project: Projector, vectors: Tensor
 ) -> Tensor:
-    """Coefficients along eigenvectors of a subspace, copy by copy; they are never lifted."""
+    """Coefficients along eigenvectors of a subspace, copy by copy, without the whole vectors."""
     entries = torch.from_numpy(structure.inner.entries.T).to(residual.device)
     parts = project(residual[:, entries].flatten(0, 1)) @ vectors
     each = parts.reshape(len(residual), structure.copies, structure.rows)

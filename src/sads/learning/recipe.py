@@ -1,9 +1,9 @@
 """The training that is forecast, followed or judged: optimiser, batches, and what the loss weighs.
 
 The loss is the mean over batch and pixels of w_t |f - target|^2 with t drawn from p; both are
-uniform unless given, and the target is what the network itself predicts. What is *told* of a
-network, its learned share and its risk, is uniform over the timesteps whatever the loss was, so
-that trainings can be compared.
+uniform unless given, and the target is what the network itself predicts. What is *reported*
+of a network, its learned share and its risk, is uniform over the timesteps whatever the loss was,
+so that trainings can be compared.
 """
 
 import hashlib
@@ -32,11 +32,11 @@ class Recipe:
         optimiser: `adam`, `adamw` or `sgd`.
         learning_rate: after the warm-up.
         batch_size: samples a step.
-        clip: largest norm of a gradient; None leaves it as it is.
-        weight_decay: of `adamw` and `sgd`: a step adds this share of the parameters to its move.
+        clip: largest norm of a gradient; None for no limit.
+        weight_decay: for `adamw` and `sgd`; a step adds this share of the parameters to its move.
         warm_up: steps over which the learning rate rises linearly.
-        timestep_law: p, the probability of each timestep in a batch; None for all alike.
-        loss_weights: w, the weight of each timestep in the loss; None for one.
+        timestep_law: p, the probability of each timestep in a batch; None for a uniform law.
+        loss_weights: w, the weight of each timestep in the loss; None for equal weights.
     """
 
     optimiser: Optimiser = "adam"
@@ -72,7 +72,7 @@ class Recipe:
                 raise InputError(f"{what} are finite numbers from 0 on and not all 0")
 
     def check_steps(self, schedule: DiffusionPath) -> None:
-        """Refuse laws and weights of another number of timesteps."""
+        """Refuse laws and weights for another number of timesteps."""
         for values in (self.timestep_law, self.loss_weights):
             if values is not None and values.shape != (schedule.steps,):
                 raise InputError(

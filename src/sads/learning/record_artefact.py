@@ -1,7 +1,7 @@
 """The file in which a monitor keeps what it has seen.
 
-The sums of the targets, the squares, the unavoidable loss and the forecast came later than the
-format: files without them are read, and tell no learned shares.
+The sums of the targets, the squares, the unavoidable loss and the forecast were added later: files
+without them can be read, but give no learned shares.
 """
 
 import json

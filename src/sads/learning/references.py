@@ -21,7 +21,7 @@ from ..errors import InputError
 
 
 class Reference(Source):
-    """Where clean samples come from, and what the prediction is compared with."""
+    """The source of clean samples, and what the prediction is compared with."""
 
     exact: bool
 
@@ -92,7 +92,7 @@ def reference_for(data: Dataset, *, exact: bool = False) -> Reference:
 
     Args:
         data: the dataset.
-        exact: whether to refuse data whose optimum is not known.
+        exact: whether to refuse data without a known optimum.
     """
     if data.law is not None:
         return Optimum(data.law)

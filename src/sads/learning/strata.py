@@ -55,7 +55,7 @@ class Strata:
     def edges(self) -> Int[np.ndarray, " B1"]:
         """The timestep in which each stratum begins, and T."""
         cumulated = np.cumsum(self.weights) / self.total
-        # A sum of many weights may miss a border by its rounding.
+        # Rounding in a sum of many weights may miss a border.
         inner = np.searchsorted(cumulated - 1e-9, np.arange(1, self.count) / self.count, "right")
         return np.concatenate([[0], inner, [len(self.weights)]])
 
@@ -73,9 +73,9 @@ class Sums:
 
     Attributes:
         strata: the strata.
-        draws: in each of them.
-        first: sums.
-        second: sums of squares.
+        draws: the number of draws in each of them.
+        first: the sums.
+        second: the sums of squares.
     """
 
     strata: Strata

@@ -26,8 +26,8 @@ class Sums:
     """Sums over samples, by bin of noise levels and group of directions.
 
     Args:
-        directions: what is told apart.
-        edges: of the bins.
+        directions: the directions that are told apart.
+        edges: the edges of the bins.
         device: where the predictions are.
     """
 

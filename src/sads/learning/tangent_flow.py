@@ -2,15 +2,15 @@
 
 Near initialisation f = f_0 + J (theta - theta_0). The target eps* is cut into its parts phi_i, one
 for each group of directions and each bin of noise levels, and the network is followed in the span
-of these and of what it says by itself,
+of these and of its own initial output,
 
     f = sum_i c_i phi_i + c_0 f_0,      c_i = 0 and c_0 = 1 at the start.
 
 With the residual's coefficients a_i = c_i - 1, a_0 = c_0 and the vectors v_i = E[J^T phi_i] in the
-space of parameters, the gradient is 2/D sum_i e_i a_i v_i, e_i what the loss gives to the bin, and
-a move m of the parameters changes the coefficients by
+space of parameters, the gradient is 2/D sum_i e_i a_i v_i, e_i the weight of the bin in the loss,
+and a move m of the parameters changes the coefficients by
 
-    dc_i = <v_i', m> / E <phi_i, phi_i>,      v_i' from inputs of its own, against bias.
+    dc_i = <v_i', m> / E <phi_i, phi_i>,      v_i' from separate inputs, to avoid bias.
 
 SGD moves by the gradient. Adam divides its mean by the root of its mean square, entry by entry,
 
@@ -20,9 +20,9 @@ with the moving averages of its betas; the variance falls from its value at the 
 optimum with the square of what is not learned yet. The divisor is renewed at steps 1, 2, 4, 8, ...,
 between which the flow is linear in few coefficients.
 
-The share of each group is told when half of the target is learned, or after the planned steps. The
-noise is that of one step (`one_step`). It costs two backward passes for each part phi_i, of few
-inputs each, and holds 2 parts x parameters numbers.
+The share of each group is taken when half of the target is learned, or after the planned steps. The
+noise is that of one step (`one_step`). The method costs two backward passes on a few inputs for
+each part phi_i, and keeps 2 parts x parameters numbers in memory.
 """
 
 from dataclasses import dataclass
@@ -52,9 +52,9 @@ class TangentFlow(Method):
     """The linearised dynamics of each direction's gain by noise level.
 
     Attributes:
-        steps: planned.
-        bins: of noise levels, of equal probability.
-        points: inputs in each bin; as many as fit unless given.
+        steps: the planned number of steps.
+        bins: the number of bins of noise levels, of equal probability.
+        points: the number of inputs in each bin; as many as fit unless given.
     """
 
     steps: int = 300
@@ -139,7 +139,7 @@ class _Flow:
         return torch.stack(rows).var(dim=0)
 
     def _emphasis(self) -> Float[np.ndarray, " m"]:
-        """What the loss gives to the bin of each part."""
+        """The weight of the bin of each part in the loss."""
         schedule = self.scene.family.schedule
         parts = np.array_split(self.scene.recipe.emphasis(schedule), self.flow.bins)
         return np.repeat([part.mean() for part in parts], self.groups + 1)
@@ -174,7 +174,7 @@ class _Flow:
                 gains = (1 - weight) * before + weight * gains
                 break
             if not np.isfinite(gains).all() or np.abs(gains).max() > 1e6:
-                gains = before  # the linear flow has left what it can describe
+                gains = before  # the linear flow no longer describes the training
                 break
         return gains[:, 1:], energy
 

@@ -7,9 +7,9 @@
 | samples of many entries        | `spectrum`: the same with a moment that is diagonal in the DCT  |
 
 The optimum of Gaussian data N(0, C), C the second moment, is linear in x, and no other linear
-prediction of the noise is better for the data itself: E[eps x^T] E[x x^T]^-1 has the same two
-moments. A diagonal moment needs no D x D matrix; it is right for data whose statistics are the same
-at all places, and leaves out correlations between channels.
+prediction of the noise is better for the data itself, since E[eps x^T] E[x x^T]^-1 depends on these
+two moments alone. A diagonal moment needs no D x D matrix; it is right for data whose statistics
+are the same at all places, and leaves out correlations between channels.
 """
 
 import math
@@ -34,7 +34,7 @@ class Goal:
     Attributes:
         reference: where batches come from.
         target: the law whose optimum is to be learned.
-        kind: `exact`, `linear` or `spectrum`.
+        kind: `exact`, `linear` or `spectrum`, as in the table above.
     """
 
     reference: Reference
@@ -48,7 +48,7 @@ class CosineNormal(Law):
 
     Attributes:
         shape: shape of one sample.
-        variances: of all coefficients.
+        variances: the variances of all coefficients.
     """
 
     shape: tuple[int, ...]

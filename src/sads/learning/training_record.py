@@ -8,7 +8,7 @@ With U_g the directions of group g and B_b a bin of noise levels, a *window* of 
     n[b]    = how many samples there were,
 
 so that L = S / n over the width of the group is the mean squared error of one direction there, and
-E = T / n over the width what it would be for a network that always says zero.
+E = T / n over the width is what it would be for a network that always returns zero.
 
 The loss has a part F that no network can avoid, which differs between directions and noise levels.
 So groups are compared by the *learned share*, sums over the noise levels,
@@ -36,9 +36,9 @@ from .expected_order import ExpectedOrder
 if TYPE_CHECKING:
     import pandas
 
-LAG = 0.5  # a group lags whose learned share is below this part of the median one's
+LAG = 0.5  # a group lags if its learned share is below this part of the median share
 BEYOND = 2.0  # standard errors by which it has to be below
-LITTLE = 0.02  # of the target's energy: with less than this to learn, no share is told
+LITTLE = 0.02  # of the target's energy; with less than this to learn, no share is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Lag:
 
     Attributes:
         label: name of the group.
-        since: the update from which on it lagged.
+        since: the update since which it has lagged.
         learned: the share of what there is to learn that it has taken up.
         error: its standard error.
         usual: the median share over all groups.
@@ -99,11 +99,11 @@ class TrainingRecord(Reported):
         shape: shape of one sample.
         labels: names of the groups of directions.
         widths: directions in each group.
-        edges: of the bins of noise levels, in the units of t.
+        edges: the edges of the bins of noise levels, in the units of t.
         windows: the oldest first.
         skipped: samples that were left out because a value was not finite.
         unavoidable: F, by group and bin; None where no data were given.
-        forecast: what was forecast of each group; None where nothing was.
+        forecast: the forecast for each group; None without one.
 
     >>> import sads, torch
     >>> monitor = sads.Monitor((1, 8, 8))
@@ -139,7 +139,7 @@ class TrainingRecord(Reported):
         """Mean squared error of one direction, by group of directions and bin of noise levels.
 
         Args:
-            last: only windows that reach into the last so many updates; all unless given.
+            last: use only windows that reach into this many last updates; all unless given.
 
         Returns:
             NaN where there was no sample.
@@ -189,8 +189,8 @@ class TrainingRecord(Reported):
     def learned(self) -> Float[np.ndarray, "windows k"]:
         """The learned share of each group, window by window.
 
-        It is one where all that can be learned is, negative where the network does worse than one
-        that says zero, and NaN where there is next to nothing to learn.
+        It is one where everything that can be learned has been learned, negative where the network
+        is worse than one that returns zero, and NaN where there is almost nothing to learn.
         """
         return self._shares[0]
 
@@ -201,8 +201,8 @@ class TrainingRecord(Reported):
     def lagging(self) -> tuple[Lag, ...]:
         """Groups whose learned share is below half of the median one's, the furthest behind first.
 
-        The difference has to be beyond its errors. As long as the median group has learned
-        nothing, none is called late.
+        The difference has to exceed its errors. No group is called late as long as the median
+        group has learned nothing.
         """
         learned, error = self._shares
         known = np.isfinite(learned)
@@ -211,7 +211,7 @@ class TrainingRecord(Reported):
         usual = np.array(
             [np.median(row[k]) if k.any() else 0.0 for row, k in zip(learned, known, strict=True)]
         )
-        bar = LAG * np.clip(usual, 0, 1)[:, None]  # more than all is no measure for others
+        bar = LAG * np.clip(usual, 0, 1)[:, None]  # a share above one is no standard for the others
         behind = np.where(known, learned + BEYOND * error, np.inf) < bar
         starts = [window.first for window in self.windows]
         lags = [
@@ -265,5 +265,5 @@ class TrainingRecord(Reported):
 
 
 def _start_of_last_run(flags: np.ndarray) -> int:
-    """Where the run of true values begins that lasts to the end."""
+    """The start of the run of true values that lasts to the end."""
     return 0 if flags.all() else int(len(flags) - np.argmin(flags[::-1]))

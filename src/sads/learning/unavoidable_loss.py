@@ -1,8 +1,8 @@
 """How much of a training's loss no linear network can avoid, direction by direction.
 
 On a path x_t = a x_0 + b eps a network predicts p x_0 + q eps. Along a unit direction u with
-c = Var(u^T x_0), the pair (x_t, target) is a linear map of (x_0, eps), so that the best prediction
-from u^T x_t alone that is linear, but for a constant, leaves
+c = Var(u^T x_0), the pair (x_t, target) is a linear map of (x_0, eps), so that the best affine
+prediction from u^T x_t alone leaves
 
     F(c) = c (a q - b p)^2 / (a^2 c + b^2).
 
@@ -10,9 +10,9 @@ For noise on a path that preserves variance (a^2 = abar, b^2 = 1 - abar, p = 0, 
 abar c / (abar c + 1 - abar). The p and q of every prediction are in `path.predictions`.
 
 F is concave, so F at the mean of c over a group is no less than the group's mean; and a network
-that is not linear, or looks at other directions too, may leave less. So F is what is left at most
-by a network that has learned all there is of first and second order: shares that are told against
-it are never too small.
+that is not linear, or looks at other directions too, may leave less. So F is the most
+that a network leaves once it has learned everything of first and second order, and shares computed
+with it are never too small.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def variances_of_data(
     """Var(u^T x) of one direction of each group, the mean over the group.
 
     Raises:
-        InputError: if the samples are of another shape, none or not finite.
+        InputError: if the samples have another shape, are missing or are not finite.
     """
     if samples.ndim < 2 or tuple(samples.shape[1:]) != directions.shape or not len(samples):
         expected = ", ".join(map(str, directions.shape))
@@ -62,7 +62,7 @@ def unavoidable_loss(
         path: from data to noise.
         prediction: what the network predicts.
         bins: the bin of each level of the path.
-        count: of bins; those without a level get what lies between their neighbours.
+        count: the number of bins; those without a level are interpolated from their neighbours.
 
     >>> from sads.path import Schedule, prediction_named
     >>> path, v = Schedule(steps=100), prediction_named("v")

@@ -1,14 +1,14 @@
 """How often forecasts have been right, and which method to use for which kind of network.
 
 `benchmarks/forecast.py` trains a registered pool of architectures and writes here, into
-`validity.json`, how far each method told the order in which directions are learned (early) and the
-order of the risk that is left (late). The measure is Spearman's correlation over the directions as
-a share of the ceiling that the noise of both sides allows; only architectures on whose order halves
-of the trainings agree are counted.
+`validity.json`, how well each method predicted the order in which directions are learned (early)
+and the order of the risk that is left (late). The measure is Spearman's correlation over the
+directions as a share of the ceiling that the noise of both sides allows; only architectures on
+whose order halves of the trainings agree are counted.
 
 Methods stand on a ladder of cost. The cheapest that has passed for networks of the same class is
-used; for classes of which fewer than three cases had an order, the cheapest that has passed over
-all of the pool. Both are told apart by the directions: eigenvectors of G, or cosines, whose record
+used; for classes with fewer than three cases that had an order, the cheapest that has passed over
+the whole pool is used. Eigenvectors of G and cosines have separate records; that of the cosines
 also stands for all other directions.
 """
 
@@ -39,15 +39,15 @@ class Validity:
     Attributes:
         basis: directions along which it was judged, `eigenvectors` or `cosines`.
         outcome: `early`, the order of learning, or `late`, that of the risk left.
-        method: of the ladder; late also `G`, the eigenvalue, and early `minus G`.
+        method: one of the ladder; late also `G`, the eigenvalue, and early `minus G`.
         kind: class of the networks, or `all`.
-        looked_at: pairs of architecture and dataset.
-        with_order: those on whose order halves of the trainings agree.
-        median: of Spearman's correlation over its ceiling among these; None without any.
+        looked_at: the number of pairs of architecture and dataset.
+        with_order: the number of those where halves of the trainings agree on the order.
+        median: the median of Spearman's correlation over its ceiling among these; None without any.
         low: lower end of the median's 95 % interval, where it is known.
         high: upper end.
-        right: pairs at or above the bar.
-        bar: what counts as right.
+        right: the number of pairs at or above the bar.
+        bar: the least value that counts as right.
     """
 
     basis: str
@@ -70,14 +70,14 @@ class Validity:
 
 @cache
 def validities() -> tuple[Validity, ...]:
-    """All that is known; empty before a validation has been made."""
+    """All records; empty before a validation has been made."""
     if not FILE.is_file():
         return ()
     return tuple(Validity(**row) for row in json.loads(FILE.read_text())["rows"])
 
 
 def validity_of(basis: str, outcome: str, method: str, kind: str) -> Validity | None:
-    """What is known of a method for a kind of network, else for all kinds together."""
+    """The record of a method for a kind of network, or else for all kinds together."""
     key = (basis, outcome, method)
     rows = [v for v in validities() if (v.basis, v.outcome, v.method) == key]
     own = [v for v in rows if v.kind == kind and v.with_order >= FEWEST]
@@ -85,7 +85,7 @@ def validity_of(basis: str, outcome: str, method: str, kind: str) -> Validity | 
 
 
 def kind_of(network: nn.Module) -> str:
-    """The class of a network, under what adapts it."""
+    """The class of a network, without its adapters."""
     while isinstance(network, Adapted):
         network = network.network
     return type(network).__name__

@@ -1,4 +1,4 @@
-"""The parts of a summary, the cheapest first.
+"""The parts of a summary, cheapest first.
 
 | part        | what is done                                     |
 |-------------|--------------------------------------------------|
@@ -32,10 +32,10 @@ from ..learning.validity import kind_of
 from ..networks import ScoreFamily
 from .values import Summary
 
-NETWORKS, FORECAST = 192, 12  # of the geometries; of the forecast
-LARGE = 1_024  # entries of a sample from which batches are small
-LOWEST = 0.1  # the low frequencies: this share of all, without the constant
-MOST_COSINES = 64  # of a channel that are looked at
+NETWORKS, FORECAST = 192, 12  # behind each geometry; behind the forecast
+LARGE = 1_024  # samples with at least so many entries get small batches
+LOWEST = 0.1  # share of the frequencies that count as low, without the constant
+MOST_COSINES = 64  # low frequencies of a channel that are used
 BANDS = 8
 
 OnPart = Callable[[Summary], None]
@@ -57,14 +57,14 @@ def summarise(
 
     Args:
         family: the architecture.
-        data: what a training would learn.
-        spelled: whether the commands take the architecture's name.
-        origin: where fresh networks come from, if one was built already.
+        data: the data that a training would learn.
+        spelled: whether commands accept the architecture's name.
+        origin: where fresh networks come from, if the caller gave a built one.
         networks: untrained networks behind each geometry.
-        batch_size: of the step that is forecast; 32, and 16 for large samples, unless given.
-        seed: of all draws.
-        out: directory in which geometry and forecast are kept; unfinished ones are continued.
-        on_part: called with what is known so far, after each part.
+        batch_size: the batch size of the forecast step; by default 32, and 16 for large samples.
+        seed: the seed of all draws.
+        out: directory that keeps the geometry and the forecast; unfinished ones are continued.
+        on_part: called after each part with what is known so far.
 
     Raises:
         SadsError: if networks cannot be made or called at all.

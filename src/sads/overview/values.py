@@ -18,27 +18,28 @@ if TYPE_CHECKING:
 class Summary(Shown):
     """What there is to know about an architecture in a few seconds.
 
-    What is not known yet, or could not be told, is None; `untold` says why.
+    What is not known yet or could not be measured is None; `untold` says why.
 
     Attributes:
         network: name of the architecture.
-        spelled: whether the commands take that name.
-        shape: of one sample.
+        spelled: whether commands accept that name.
+        shape: the shape of one sample.
         data: what the forecast is about.
-        parameters: how many entries all parameters have.
-        trained: those of them that training moves.
+        parameters: the number of entries of all parameters.
+        trained: the number of those that training changes.
         origin: where fresh networks come from, for a module that was built already: its
             `configuration`, the `arguments` of its constructor, its method to `reset` it, or
             distributions `measured` of its parameters; None otherwise.
         assumptions: what its networks are taken for.
         diagnosis: what the doctor says.
-        effective: in how many directions untrained networks put out scores, as if evenly.
+        effective: the number of directions that would hold the scores of untrained networks if they
+            were spread evenly.
         effective_error: its standard error.
         networks: untrained networks behind the geometry.
         places: where the mean of each channel and the low frequencies lie, by name.
-        forecast: what one training step takes up along each direction.
-        untold: parts that could not be told, with the reason.
-        seconds: taken so far.
+        forecast: what one training step learns along each direction.
+        untold: parts that could not be measured, with the reason.
+        seconds: the time spent so far.
 
     >>> import sads
     >>> summary = sads.summary("cnn,width=8,depth=1", shape="1x4x4")

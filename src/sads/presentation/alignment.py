@@ -18,7 +18,7 @@ from .geometry import provenance, taken_as
 from .markup import facts, log_plot
 from .palette import DATA
 
-COARSE = 0.05  # a geometry whose median window is a larger share of its levels gets a warning
+COARSE = 0.05  # a median window above this share of the levels gets a warning
 
 
 def summary(alignment: Alignment) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def sentences(alignment: Alignment) -> list[str]:
 
 
 def _outside(alignment: Alignment) -> list[str]:
-    """What a subspace leaves open; nothing of the whole."""
+    """What a subspace leaves open; empty for a geometry of the whole space."""
     geometry = alignment.geometry
     if not geometry.compressed:
         return []
@@ -131,7 +131,7 @@ def notes(alignment: Alignment) -> list[str]:
 
 
 def coarse(geometry: Geometry) -> bool:
-    """Whether directions are spread over so many neighbours that single ones mean little."""
+    """Whether directions spread over so many neighbours that single ones mean little."""
     spectrum = geometry.spectrum()
     return spectrum.resolution_median > COARSE * len(spectrum.resolution) or spectrum.unseen
 
@@ -164,7 +164,7 @@ def rotation_sentences(rotation: Rotation) -> list[str]:
 
 
 def measured_sentences() -> list[str]:
-    """What rotations have brought where it was measured, by network and dataset."""
+    """The measured effect of rotations, by network and dataset."""
     rows, lines = measured_rotations(), []
     for network, data in dict.fromkeys((row.network, row.data) for row in rows):
         own = [row for row in rows if (row.network, row.data) == (network, data)]

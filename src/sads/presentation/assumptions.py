@@ -62,7 +62,7 @@ def _path(taken: Assumptions) -> str:
 
 
 def sentences(networks: Sequence[tuple[str, Assumptions | None]]) -> list[str]:
-    """What several networks are taken for, by name: one line where it is the same for all."""
+    """What several networks are taken for, by name; one line if it is the same for all."""
     known = [(name, sentence(taken)) for name, taken in networks if taken is not None]
     if len({text for _, text in known}) <= 1:
         return [text for _, text in known[:1]]

@@ -8,7 +8,7 @@ MOST_ROWS = 20
 
 
 def comparison_sentences(comparison: Comparison) -> list[str]:
-    """What a reader wants to know first, then a table of the bands that stand out."""
+    """The main results, then a table of the bands that stand out."""
     first, second = comparison.whitened_errors
     bands = [band for band in comparison.bands if band.different]
     distance = with_error(comparison.distance, comparison.distance_error, 3)
@@ -34,7 +34,7 @@ def _verdict(comparison: Comparison) -> str:
         (True, True): "by a common factor and in shape",
         (True, False): "by a common factor, which turns no direction",
         (False, True): "in shape, not by a common factor",
-        (False, False): "but these networks do not tell whether by a common factor or in shape",
+        (False, False): "but these networks do not show whether by a common factor or in shape",
     }[comparison.scale_different, comparison.shape_different]
     return f"They differ {what}(p = {p_value:.2g}): {how}."
 
@@ -49,7 +49,7 @@ def _scale(comparison: Comparison) -> str:
         return f"Scale: most directions of the second are {factor} times the first."
     if comparison.shape_different:
         return f"Scale: most directions agree; their common factor is {factor}."
-    return f"Scale: a common factor is not seen; its estimate is {factor}."
+    return f"Scale: no common factor is seen; its estimate is {factor}."
 
 
 def _shape(comparison: Comparison, bands: list[BandDifference]) -> str:

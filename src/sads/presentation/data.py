@@ -9,7 +9,7 @@ from ..data.channels import Channel, channel_statistics
 from ..data.effective_rank import trace_and_rank
 from .numbers import sizes
 
-MOST_CHANNELS = 32  # that are told one by one
+MOST_CHANNELS = 32  # that are listed one by one
 
 
 def summary(data: Dataset) -> dict[str, Any]:

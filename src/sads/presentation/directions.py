@@ -15,7 +15,7 @@ def headline(spectrum: Spectrum) -> str:
     if all(band.exact for band in spectrum.bands):
         return f"directions are exact, {exact}" if groups else "directions are exact"
     if spectrum.unseen:
-        return "directions not known yet: the networks have not seen all of them"
+        return "directions not known yet: the networks have not shown all of them"
     text = (
         f"directions known to within ± {counted(spectrum.resolution_median, 'level')} (median), "
         f"± {spectrum.resolution_worst:,} (worst), "

@@ -9,8 +9,8 @@ def sentences(distance: Distance) -> list[str]:
     lines = [
         f"SW2 {distance.sw2:.4f}{error}, MSW2 {distance.msw2:.4f} over "
         f"{distance.projections:,} random directions.",
-        f"MSW2 in the worst direction found {distance.msw2_optimised:.4f}, where equal "
-        f"distributions give {distance.msw2_null:.4f}: p = {distance.p_value:.3g}.",
+        f"MSW2 along the worst direction found is {distance.msw2_optimised:.4f}; equal "
+        f"distributions would give {distance.msw2_null:.4f}: p = {distance.p_value:.3g}.",
     ]
     if distance.w2_direction is not None:
         lines.append(

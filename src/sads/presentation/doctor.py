@@ -29,9 +29,9 @@ def sentences(
 
     Args:
         diagnosis: what the doctor says.
-        everything: whether findings that are common in healthy networks are told like the others;
+        everything: whether findings that are common in healthy networks are shown like the others;
             by default they share one line at the end.
-        more: what that line says about where there is more.
+        more: what that line says about how to see more.
     """
     told, folded = folded_findings(diagnosis, everything=everything)
     taken = diagnosis.assumptions
@@ -67,18 +67,18 @@ def as_fields(diagnosis: Diagnosis) -> dict[str, Any]:
 def folded_findings(
     diagnosis: Diagnosis, *, everything: bool = False
 ) -> tuple[list[Finding], list[Finding]]:
-    """The findings that are told one by one, and those that share a line."""
+    """The findings that are shown one by one, and those that share a line."""
     told = [one for one in diagnosis.findings if everything or not one.usual]
     return told, [one for one in diagnosis.findings if one.usual and not everything]
 
 
 def usual_line(folded: Sequence[Finding]) -> str:
-    """What is common in healthy networks, in one line."""
+    """The findings that are common in healthy networks, in one line."""
     return f"Common in healthy networks: {', '.join(one.code for one in folded)}"
 
 
 def worth_of_remedies(tried: Sequence[Worth]) -> str | None:
-    """What remedies of one finding did where they were tried; None where none was.
+    """The effect of the remedies of one finding where they were tried; None without a trial.
 
     >>> worth_of_remedies([Worth("f", "cnn", "width=64", "digits", 2.0, 0.5, 1.5, (1.2, 1.8), 5)])
     'cnn with width=64: SW2 2 to 0.5 on digits (better beyond chance; 5 seeds, 95 % of the \

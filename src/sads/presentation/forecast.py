@@ -11,7 +11,7 @@ from .numbers import counted, with_error
 from .tables import text_table
 
 NAMED = 3  # directions that a sentence names
-BEYOND = 2.0  # standard errors from the median, of what is called early or late
+BEYOND = 2.0  # standard errors from the median before something is called early or late
 MOST_ROWS = 24  # of the table
 TARGETS = {
     "linear": "The target is the best linear prediction of the noise, that of Gaussian data of the "
@@ -20,7 +20,7 @@ TARGETS = {
     "channel: the optimum of the data itself is not known.",
 }
 DRIFTS = {
-    "one step": "share of the target taken up by one step, per unit of the learning rate",
+    "one step": "share of the target learned in one step, per unit of the learning rate",
     "tangent flow": "share of the target learned when half of all is, in the linearised training",
     "pilot": "share of the target learned after the first quarter of the pilot's steps",
 }
@@ -69,7 +69,7 @@ def _validity_summary(validity: Validity | None) -> dict[str, Any] | None:
 
 
 def forecast_sentences(forecast: Forecast) -> list[str]:
-    """What is learned early, what late, what stays noisy, and how often this has been right."""
+    """What is learned early or late, what stays noisy, and how often such forecasts were right."""
     about, bands = forecast.about, forecast.by_band()
     recipe = about["recipe"]
     lines = [_order_sentence(bands), _noise_sentence(bands)]
@@ -94,7 +94,7 @@ def forecast_sentences(forecast: Forecast) -> list[str]:
 def _order_sentence(bands: Forecast) -> str:
     if len(bands.drift) == 1:
         value = with_error(float(bands.drift[0]), float(bands.drift_error[0]), 3)
-        return f"One direction has no order: {bands.labels[0]} is taken up at {value}."
+        return f"One direction has no order: {bands.labels[0]} is learned at {value}."
     if not bands.has_order:
         return (
             "There is no order to forecast: the directions do not differ beyond the errors "
@@ -117,7 +117,7 @@ def _order_sentence(bands: Forecast) -> str:
 def outstanding(
     values: Float[np.ndarray, " k"], errors: Float[np.ndarray, " k"]
 ) -> Int[np.ndarray, " n"]:
-    """The few that are surely above the middle of all, the one that is most surely so first."""
+    """The few that are certainly above the median of all, the most certain first."""
     least = values - BEYOND * errors
     above = np.flatnonzero(least > np.median(values))
     return above[np.argsort(-least[above])][: min(NAMED, max(1, len(values) // 2))]
@@ -153,26 +153,27 @@ def _validity_sentences(forecast: Forecast) -> list[str]:
         return ["How often such forecasts are right has not been measured."]
     lines = [f"How often it was right: {_record(early, 'what is learned early')}"]
     if late is not None:
-        lines[0] += f" {_record(late, 'what stays noisy')}"
+        line = _record(late, "what stays noisy")
+        lines[0] += f" {line[0].upper()}{line[1:]}"
         pilot = _validity(forecast, "late", "pilot")
         if not late.passed and pilot is not None and pilot.passed:
-            lines.append("A pilot has told what stays noisy for such networks: method pilot.")
+            lines.append("For such networks a pilot has predicted what stays noisy: method pilot.")
     return [*lines, *_ladder_sentences(forecast, early)]
 
 
 def _ladder_sentences(forecast: Forecast, early: Validity) -> list[str]:
-    """Why it is this method, where a cheaper one would not do; and that none has passed."""
+    """Why it is this method and not a cheaper one, or that none has passed."""
     known = {name: _validity(forecast, "early", name) for name in LADDER}
     passed = [name for name, v in known.items() if v is not None and v.passed]
     cheaper = LADDER[: LADDER.index(forecast.method)]
     below = [v for name in cheaper if (v := known[name]) is not None and not v.passed]
     if early.passed:
-        return [f"Cheaper ways were right less often: {_counts(below)}."] if below else []
+        return [f"Cheaper methods were right less often: {_counts(below)}."] if below else []
     if passed:
-        return [f"For such networks another way has passed: method {passed[0]}."]
+        return [f"For such networks another method has passed: {passed[0]}."]
     if not early.with_order:
         return []
-    return ["No way has passed for such networks: take the order as a guess."]
+    return ["No method has passed for such networks, so the order is only a guess."]
 
 
 def _counts(validities: list[Validity]) -> str:
@@ -183,12 +184,9 @@ def _record(validity: Validity, what: str) -> str:
     which = "small networks" if validity.kind == ALL else f"small networks of class {validity.kind}"
     which += f" trained by Adam, along {validity.basis}"
     if not validity.with_order:
-        return (
-            f"Of {what} there was nothing to tell in {counted(validity.looked_at, 'case')} of "
-            f"{which}: their trainings had no common order."
-        )
+        return f"there was no order of {what} in {counted(validity.looked_at, 'case')} of {which}."
     return (
-        f"Of {what} it told the order, to {validity.bar:.2g} of what noise allows, in "
+        f"it predicted the order of {what}, to {validity.bar:.2g} of what noise allows, in "
         f"{validity.right} of {validity.with_order} cases of {which} (median "
         f"{validity.median:.2f})."
     )
@@ -198,7 +196,7 @@ Cells = tuple[list[str], list[list[str]], int, Float[np.ndarray, " n"]]
 
 
 def forecast_cells(forecast: Forecast) -> Cells:
-    """Header and rows of the bands, what is learned first on top; how many are left out; drifts."""
+    """Header and rows of the bands, first learned on top; the number left out; and their drifts."""
     bands = forecast.by_band()
     order = np.argsort(-bands.drift)
     cut = len(order) > MOST_ROWS
@@ -223,7 +221,7 @@ def meanings(forecast: Forecast) -> list[str]:
 
 
 def forecast_table(forecast: Forecast) -> list[str]:
-    """A line for each band, what is learned first on top."""
+    """A line for each band, the first learned on top."""
     header, rows, hidden, _ = forecast_cells(forecast)
     lines = text_table(header, rows, numbers=header[1:])
     if hidden:
@@ -232,7 +230,7 @@ def forecast_table(forecast: Forecast) -> list[str]:
 
 
 def eigenvalue_sentences() -> list[str]:
-    """What the eigenvalues of G have told about training where it was measured."""
+    """What the eigenvalues of G say about training, as measured."""
     late, early, step = (
         validity_of("eigenvectors", outcome, method, ALL)
         for outcome, method in (("late", "G"), ("early", MINUS_G), ("early", "one step"))
@@ -245,8 +243,8 @@ def eigenvalue_sentences() -> list[str]:
         )
     if early is not None and step is not None and early.median is not None:
         lines.append(
-            "What is learned first eigenvalues do not tell: that small ones come first had "
-            f"{_median(early)}. One training step does: {_median(step)} (sads forecast)."
+            "Eigenvalues do not say what is learned first: the guess that small ones come first "
+            f"reaches {_median(early)}. One training step does: {_median(step)} (sads forecast)."
         )
     return lines
 

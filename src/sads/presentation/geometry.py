@@ -112,17 +112,17 @@ def sentences(geometry: Geometry) -> list[str]:
     if plan.note:
         lines.append(f"Estimated from {_sampled_from(plan)}: {plan.note}.")
     if not geometry.state.finished:
-        lines.append("The run is not finished: the same command goes on with it.")
+        lines.append("The run is not finished: the same command continues it.")
     lines += [_range_of_eigenvalues(geometry), known(spectrum)]
     if vetoed := _vetoed(geometry):
         lines.append(
-            f"The networks contradict the declared symmetry {', '.join(vetoed)}: not used."
+            f"The networks contradict the declared symmetry {', '.join(vetoed)}; it is not used."
         )
     return lines
 
 
 def subspace(geometry: Geometry) -> list[str]:
-    """In which subspace it was estimated, and what lies outside; nothing of the whole."""
+    """The subspace in which it was estimated and what lies outside; empty for the whole space."""
     plan, structure = geometry.plan, geometry.structure
     if plan.subspace is None:
         return []
@@ -145,7 +145,7 @@ def _range_of_eigenvalues(geometry: Geometry) -> str:
     if geometry.structure.imposed.kind == "isotropic":
         return f"All {size} directions are alike: the geometry is isotropic."
     if len(spectrum.bands) == 1 and not null:
-        return "The networks drawn so far do not tell any direction from the others: draw more."
+        return "The networks drawn so far do not distinguish any directions: draw more."
     largest, smallest = spectrum.eigenvalues[0], spectrum.eigenvalues[size - null - 1]
     ratio = largest / smallest if smallest > 0 else float("inf")
     never = "it cannot produce" if geometry.plan.of == OUTPUTS else "no step moves it along"
@@ -196,7 +196,7 @@ def _redrawn(plan: Plan) -> list[str]:
 
 
 def _sampled_from(plan: Plan) -> str:
-    """What is sampled where the last layer is not integrated exactly."""
+    """What is drawn at random where the last layer is not integrated exactly."""
     kinds = {"random": "random last layers", "tangent": "products of Jacobians"}
     return kinds.get(plan.readout.last_layer, "plain outputs")
 

@@ -19,7 +19,7 @@ class Case:
     Attributes:
         name: what was tested.
         failure: why it failed, in one line; None if it passed.
-        text: what else there is to say.
+        text: further text.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Case:
 
 
 def doctor_cases(diagnosis: Diagnosis, fail_on: Severity) -> list[Case]:
-    """A case for each finding, or one that passes where there is none."""
+    """A case for each finding, or one passing case without findings."""
     bad = at_least(diagnosis.findings, fail_on)
     cases = [
         Case(
@@ -48,7 +48,7 @@ def comparison_cases(comparison: Comparison) -> list[Case]:
 
 
 def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
-    """Write the file; it is replaced, since every run of a gate makes it again."""
+    """Write the file; an existing one is replaced, since every run makes it again."""
     failures = sum(case.failure is not None for case in cases)
     root = ElementTree.Element(
         "testsuite", name=_plain(suite), tests=str(len(cases)), failures=str(failures), errors="0"

@@ -1,6 +1,6 @@
 """Small pieces of HTML for notebooks: tables of facts, and a spectrum as an SVG.
 
-Everything is escaped, and readable on light and on dark paper.
+Everything is escaped, and readable on light and dark backgrounds.
 """
 
 import math

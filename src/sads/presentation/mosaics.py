@@ -1,4 +1,4 @@
-"""What is shown of eigenvectors and samples, as arrays: no plotting library is needed for them."""
+"""Pictures of eigenvectors and samples as arrays, without a plotting library."""
 
 import math
 
@@ -11,10 +11,10 @@ GAP = 1  # pixels between two samples
 
 
 def pictured(vector: Float[np.ndarray, " D"], structure: Structure) -> Float[np.ndarray, "..."]:
-    """What is shown of an eigenvector: its loudest channel, or its loudest pixel of every patch.
+    """The shown part of an eigenvector: its strongest channel, or strongest pixel of every patch.
 
     A token-wise layer treats the pixels of a patch alike, so its eigenvectors live on one of them;
-    as an image they would be dots, and their DFT its own repetition.
+    as images they would be dots, and their DFT would repeat itself.
     """
     structure = structure.imposed
     if structure.kind != "tokens":
@@ -31,7 +31,7 @@ def loudest(vector: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def mosaic(samples: Float[np.ndarray, "N C H W"]) -> Float[np.ndarray, "height width *colours"]:
-    """Samples in rows, NaN between them; three channels are colours, else the loudest is shown.
+    """Samples in rows, NaN between them; three channels are colours, else the strongest is shown.
 
     >>> mosaic(np.zeros((5, 1, 2, 3))).shape
     (5, 11)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
 HEALTHY = "✓"
 PENDING = "..."
-DATA = "gaussian"  # of every shape, so that the line works as it stands
-WIDTH = 100  # characters, where no terminal says another
+DATA = "gaussian"  # exists in every shape, so that the printed line works unchanged
+WIDTH = 100  # characters, unless the terminal says otherwise
 ORIGINS = {
     "configuration": "made again from its configuration",
     "arguments": "made again with the arguments that it keeps",
@@ -35,7 +35,7 @@ ORIGINS = {
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
-    """Names and words, in the order in which they become known."""
+    """Names and words, in the order in which they are measured."""
     rows = [("parameters", _parameters(summary))]
     if summary.origin is not None:
         rows.append(("fresh networks", ORIGINS[summary.origin]))
@@ -99,7 +99,7 @@ def _anisotropy(summary: Summary) -> str:
 
 
 def _grouped(places: tuple[tuple[str, Place], ...]) -> list[tuple[str, Place]]:
-    """The same place of all channels in one row."""
+    """The places of the channels, in one row if all are the same."""
     means = [(name, place) for name, place in places if name.startswith("mean of channel")]
     alike = len({(p.band.first, p.band.last, round(p.share, 2)) for _, p in means}) == 1
     if len(means) > 1 and alike:
@@ -147,7 +147,7 @@ def _validity(forecast: Forecast) -> str:
 
 
 def next_step(summary: Summary) -> tuple[str, str] | None:
-    """What to do now: why, and a line to paste into the shell, or into Python."""
+    """What to do next: the reason, and a line to paste into a shell or into Python."""
     diagnosis = summary.diagnosis
     if diagnosis is None and not summary.untold:
         return None
@@ -228,7 +228,7 @@ def table(summary: Summary) -> "Table":
 
 
 def closing(summary: Summary) -> str:
-    """What comes below the table; the command has a line of its own, to be copied whole."""
+    """The text below the table; the command has its own line, so that it is easy to copy."""
     step = next_step(summary)
     return "" if step is None else f"Next, {step[0]}:\n  {step[1]}"
 

@@ -34,7 +34,7 @@ def with_error(value: float, error: float | None, digits: int = 4) -> str:
 
 
 def _digits(value: float, digits: int) -> str:
-    """So many digits; whole numbers of up to six places are written out."""
+    """A number with this many digits; whole numbers of up to six places are written out."""
     short = f"{value:.{digits}g}"
     return f"{float(short):.0f}" if "e+0" in short and abs(value) < 1e6 else short
 

@@ -1,7 +1,7 @@
 """The colours of everything that is drawn: plots, notebooks and the figures of the paper.
 
 They are Okabe and Ito's, which colour-blind readers can tell apart. The report's page has shades of
-its own in `report.css`, since text needs more contrast, on light and on dark paper.
+its own in `report.css`, since text needs more contrast, on light and dark backgrounds.
 """
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

@@ -1,4 +1,4 @@
-"""A ranking, and how far such rankings can be trusted, in plain values and in words."""
+"""A ranking and how far it can be trusted, in plain values and in words."""
 
 from dataclasses import asdict
 from typing import Any
@@ -47,7 +47,7 @@ def summary(ranking: Ranking) -> dict[str, Any]:
 
 
 def sentences(ranking: Ranking) -> list[str]:
-    """The order, how sure it is, what it cost, and what such orders were right about before."""
+    """The order, how sure it is, what it cost, and how often such orders were right before."""
     lines = [
         *assumptions.sentences([(entry.network, entry.assumptions) for entry in ranking.entries]),
         f"{ranking.data}: {ranking.count:,} training samples of {sizes(ranking.shape)}.",
@@ -62,8 +62,8 @@ def sentences(ranking: Ranking) -> list[str]:
     if ranking.method == "pilot":
         lines.append(
             f"Cost: {ranking.seeds} trainings of each network, {ranking.steps:,} steps in all, "
-            f"{span(ranking.seconds)}; {100 * ranking.share:.2g} % of the samples of training all "
-            "of them as long as is usual for them."
+            f"{span(ranking.seconds)}; {100 * ranking.share:.2g} % of the samples that the usual "
+            "trainings of all networks would see."
         )
     name = f"pilot, {ranking.by}" if ranking.method == "pilot" else ranking.method
     return [*lines, *_before(name)]
@@ -85,7 +85,7 @@ def _table(ranking: Ranking) -> list[str]:
 
 
 def _before(name: str) -> list[str]:
-    """What orders made in this way were right about before."""
+    """How often orders made in this way were right before."""
     rows = [row for row in measured_validity() if row.score == name]
     if not rows:
         return ["How often orders by this criterion are right has not been measured."]
@@ -98,14 +98,14 @@ def _before(name: str) -> list[str]:
     ]
     if not all(row.right for row in rows):
         lines.append(
-            "So it has not been shown that this order tells which network does better in the end: "
-            "read it as who is ahead after these steps."
+            "So it has not been shown that this order says which network is better in the end: "
+            "it says which is ahead after these steps."
         )
     return lines
 
 
 def validity_sentences() -> list[str]:
-    """What orders were worth where it was measured: a line for each data and pool, a verdict."""
+    """How well each way of ranking did: a line for each dataset and pool, and a verdict."""
     known = measured_validity()
     lines = []
     for where in dict.fromkeys(map(_where, known)):
@@ -119,7 +119,7 @@ def validity_sentences() -> list[str]:
 
 
 def _where(row: Validity) -> str:
-    """The data, and which pool it was if not the first."""
+    """The dataset, and the pool if it is not the first."""
     pools = {"first": "", "both": " (both pools)"}
     return row.dataset + pools.get(row.pool, f" ({row.pool} pool)")
 
@@ -127,13 +127,13 @@ def _where(row: Validity) -> str:
 def _verdict(alignment: list[Validity]) -> str:
     right = [_where(row) for row in alignment if row.right]
     if len(right) == len(alignment):
-        return "There the alignment told which architectures do better."
+        return "There the alignment predicted which architectures do better."
     if right:
-        return f"There the alignment told which architectures do better on {', '.join(right)} only."
+        return f"The alignment predicted which architectures do better on {', '.join(right)} only."
     reverse = [_where(r) for r in alignment if r.spearman < 0 and r.p_value < SIGNIFICANT]
     how = f"; on {', '.join(reverse)} its order was the reverse" if reverse else ""
     return (
-        f"There the alignment did not tell which architectures do better{how}: read it as how the "
-        "data lies in each geometry, not as advice which to train. sads rank compares "
+        f"There the alignment did not predict which architectures do better{how}: it says how the "
+        "data lies in each geometry and is no advice on which to train. sads rank compares "
         "architectures by short trainings."
     )

@@ -30,7 +30,7 @@ def text(value: object) -> str:
 
 
 def picture(value: object) -> Any:
-    """A value as an array of colours, where its module can draw it so."""
+    """A value as an array of colours, where its module can draw one."""
     return _renderer(value).picture(value)
 
 

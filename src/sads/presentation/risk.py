@@ -42,7 +42,7 @@ def risk_summary(risk: Risk) -> dict[str, Any]:
 
 
 def quantity(risk: Risk) -> str:
-    """What it is: an excess risk or a loss, of one network or the difference of two."""
+    """The name of the quantity: an excess risk or a loss, of one network or a difference of two."""
     what = "Excess risk over the optimum" if risk.exact else "Held-out loss"
     if risk.paired:
         what = f"{what}, second minus first"

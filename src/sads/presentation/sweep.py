@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..foundation.versions import DRAWS
 from ..statistics.means import mean_and_error
 from ..sweep.describe.trial import in_words
-from ..sweep.store.rows import DONE, FAILED, QUARANTINED, STATUSES
+from ..sweep.store.rows import DONE, FAILED, METRICS, QUARANTINED, STATUSES
 from .markup import facts, table
 from .numbers import counted, span, with_error
 from .tables import text_table
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from ..sweep.execute.calibration import Estimate
     from ..sweep.store.results import Results
 
-_SHOWN = (
-    *("sw2", "msw2", "msw2_optimised", "w2_direction", "leakage", "loss"),
-    *("risk", "risk_along", "risk_off", "nats"),
-)
+_BESIDE = ("standard_error", "msw2_null", "p_value", "projections")  # these belong to other metrics
+_SHOWN = tuple(n for n in METRICS if n not in _BESIDE and not n.endswith("_error"))
 _KEYS = ("network", "shape", "data", "rotation", "rank", "protocol", "geometry")
 
 Row = Mapping[str, Any]
@@ -45,7 +43,7 @@ def html(results: "Results") -> str:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """How many trials stand where, what went wrong, what to know about the numbers."""
+    """The number of trials in each state, what went wrong, and notes on the numbers."""
     counts = Counter(row["status"] for row in rows)
     known = [f"{counts[status]:,} {status}" for status in STATUSES if counts[status]]
     lines = [f"{len(rows):,} trials: {', '.join(known)}."]
@@ -59,7 +57,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """How a sweep stands, for JSON."""
+    """The state of a sweep, for JSON."""
     counts = Counter(row["status"] for row in rows)
     problems = [
         {"id": row["id"], "status": row["status"], "trial": named(row), "error": row["error"]}
@@ -73,7 +71,7 @@ def _problems(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draws_sentence(rows: Sequence[Row]) -> list[str]:
-    """Which versions of the random draws made the results, unless all are of this version."""
+    """The versions of the random draws behind the results, unless all are of this version."""
     counts = Counter(row["draws"] for row in rows if row["status"] == DONE)
     if counts.keys() <= {DRAWS}:
         return []
@@ -165,7 +163,7 @@ def plan_rows(plan: "Sequence[Planned]") -> list[dict[str, Any]]:
 
 
 def plan_lines(plan: "Sequence[Planned]", cost: "Estimate") -> list[str]:
-    """Trials that have not run, what they would take, and what that is made of."""
+    """Trials that have not run, the time that they would take, and its parts."""
     lines = [f"{planned.id}  {planned.trial}" for planned in plan]
     for trial, count, one in cost.kinds:
         shape = f" ({trial.shape})" if trial.shape else ""
@@ -178,5 +176,5 @@ def plan_lines(plan: "Sequence[Planned]", cost: "Estimate") -> list[str]:
     return [
         *lines,
         f"{total:,} trials to run, about {span(cost.seconds)} in all on {cost.slots} workers, as "
-        "measured on a few steps now; starting the workers comes on top.",
+        "measured on a few steps now; starting the workers takes additional time.",
     ]

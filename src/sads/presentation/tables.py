@@ -31,10 +31,10 @@ def text_table(
 
 
 def drawn_lines(table: "Table", width: int) -> list[str]:
-    """What rich draws, as lines of at most so many characters."""
+    """What rich draws, as lines of limited width."""
     from rich.console import Console
 
     paper = StringIO()
-    # In a notebook rich would show the table there instead of writing it.
+    # In a notebook rich would display the table instead of returning it.
     Console(file=paper, width=width, color_system=None, force_jupyter=False).print(table)
     return [line.rstrip() for line in paper.getvalue().splitlines()]

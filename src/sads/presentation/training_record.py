@@ -1,4 +1,4 @@
-"""What a monitor has seen, in words, in plain values, as a table and as a picture."""
+"""The record of a monitor in words, in plain values, as a table and as a picture."""
 
 import re
 from html import escape
@@ -23,7 +23,7 @@ NO_DATA = (
 
 
 def record_sentences(record: TrainingRecord) -> list[str]:
-    """Which directions lag and since when, what it looks like, and what was forecast."""
+    """Which directions lag and since when, how that shows in samples, and the forecast."""
     if not record.windows:
         return ["Nothing has been seen yet."]
     lags = record.lagging()
@@ -50,7 +50,7 @@ def _standing(record: TrainingRecord, lags: tuple[Lag, ...]) -> str:
         return f"{seen}, how much of the target is learned cannot be told."
     usual = f"the median direction has learned {_share(float(np.median(known)))}"
     if len(record.windows) < 2:
-        return f"{seen}, {usual}; what lags is told from the second window on."
+        return f"{seen}, {usual}; lagging directions are named from the second window on."
     if np.median(known) <= 0:
         return f"{seen}, {usual}: it is too early to say what lags."
     if not lags:
@@ -71,7 +71,7 @@ def _share(value: float) -> str:
     return (
         percentage(round(value, 3))
         if value > -0.0005
-        else "less than nothing (saying zero would be better)"
+        else "less than nothing (an output of zero would be better)"
     )
 
 
@@ -80,7 +80,7 @@ def _capital(text: str) -> str:
 
 
 def _what_it_looks_like(lags: tuple[Lag, ...]) -> list[str]:
-    """What samples suffer from, where that follows from the directions alone."""
+    """How samples suffer, where that follows from the directions alone."""
     means = [lag.label for lag in lags if MEAN.fullmatch(lag.label)]
     if not means:
         return []
@@ -103,7 +103,7 @@ def _forecast_sentences(record: TrainingRecord) -> list[str]:
         known = np.isfinite(half)
         agreement = rank_correlation(forecast.drift[known], half[known])
         line += (
-            " When half was learned in the median, forecast and learned shares agreed at "
+            " When the median direction had learned half, forecast and learned shares agreed at "
             f"{agreement:.2f} (Spearman over {known.sum()} directions)."
         )
     return [line]
@@ -190,7 +190,7 @@ def html(record: TrainingRecord) -> str:
 
 
 def learned_by_level(record: TrainingRecord) -> Float[np.ndarray, "k B"]:
-    """The learned share in the last window by direction and noise level; NaN where none is told."""
+    """The learned share in the last window by direction and noise level; NaN where unknown."""
     window = record.windows[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         energy, loss = (

@@ -2,7 +2,7 @@
 
 Candidate a with seed s has the error R_as. All candidates of a seed share their batches, their
 noise and the points at which they are measured, so two of them are compared by d_s = R_bs - R_as.
-That a is better than b has the probability
+The probability that a is better than b is
 
     P(a before b) = F_{S-1}(mean_s d_s / (sd_s d_s / sqrt(S))),
 
@@ -10,8 +10,8 @@ F_{S-1} Student's distribution with as many degrees of freedom. The order of som
 certain at a level if all its neighbours are in the right order with that probability: if the sum of
 their 1 - P is at most 1 - level.
 
-Each *rung* doubles the steps. After it the worse half leaves, and keeps the places it has there.
-The pilot ends as soon as the order of those that are left is certain.
+Each *rung* doubles the steps. After it the worse half leaves and keeps its places in the order.
+The pilot ends as soon as the order of the others is certain.
 """
 
 import itertools
@@ -22,13 +22,13 @@ from scipy.special import stdtr
 
 from ..statistics.means import mean_and_error, paired_differences
 
-FIRST_LOOK = 20  # steps: what is learned before says little
+FIRST_LOOK = 20  # training steps; errors before that say little
 
 BySeed = Mapping[int, float]
 
 
 def probability_before(first: BySeed, second: BySeed) -> float:
-    """The probability that the first candidate is better, from the seeds that both have.
+    """The probability that the first candidate is better, from the seeds that both share.
 
     >>> probability_before({0: 1.0, 1: 2.0}, {0: 1.0, 1: 2.0})
     0.5
@@ -43,7 +43,7 @@ def probability_before(first: BySeed, second: BySeed) -> float:
 
 
 def ordered(errors: Mapping[str, BySeed]) -> list[str]:
-    """Names of the candidates, the one of smallest mean error first."""
+    """The names of the candidates, smallest mean error first."""
     return sorted(errors, key=lambda name: (mean_and_error(list(errors[name].values()))[0], name))
 
 
@@ -65,7 +65,7 @@ def survivors(order: Sequence[str]) -> list[str]:
 def rungs(steps: int) -> list[int]:
     """Steps after which candidates are compared: halves of the last, the first not below 20.
 
-    A short pilot is looked at twice all the same.
+    Even a short pilot has two rungs.
 
     >>> rungs(160), rungs(40), rungs(10)
     ([20, 40, 80, 160], [20, 40], [5, 10])

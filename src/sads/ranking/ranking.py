@@ -1,7 +1,7 @@
-"""Which architecture suits a dataset, how sure that is, and what it cost to know.
+"""Which architecture suits a dataset, how sure that is, and what it cost to find out.
 
-A zero-cost score of untrained networks (`zero_cost`) is used if one has passed its validation, or
-else a pilot of short trainings (`pilot`). How far either was right is in `validity`.
+A zero-cost score of untrained networks (`zero_cost`) is used if one has passed its validation,
+otherwise a pilot of short trainings (`pilot`). `validity` says how often either was right.
 """
 
 import itertools
@@ -26,7 +26,8 @@ from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
 from ..statistics.means import mean_and_error
 from .halving import probability_before
-from .pilot import Piloted, PilotProtocol, run_pilot
+from .pilot import Piloted, run_pilot
+from .pilot_protocol import PilotProtocol
 from .validity import passed
 from .zero_cost import zero_cost_scores
 
@@ -42,14 +43,14 @@ class Entry:
 
     Attributes:
         network: its name.
-        value: what it is ordered by: an error of the pilot, where lower is better, or a zero-cost
-            score, where higher is better.
+        value: the value that decides its place: an error of the pilot, where lower is better, or
+            a zero-cost score, where higher is better.
         value_error: its standard error over seeds; None where it has none.
-        constant: error along the constant images after its last step of the pilot.
-        total: error in total there.
-        steps: of its trainings.
+        constant: the error along the constant images after its last step of the pilot.
+        total: the total error after that step.
+        steps: the steps of each of its trainings.
         before_next: probability that it is better than the next; None for the last.
-        assumptions: what it is taken for.
+        assumptions: what its networks are taken for.
     """
 
     network: str
@@ -67,16 +68,16 @@ class Ranking:
     """Architectures in order, the one expected to do best first.
 
     Attributes:
-        data: name of the dataset.
-        count: its training samples.
-        shape: of one sample.
+        data: the name of the dataset.
+        count: the number of its training samples.
+        shape: the shape of one sample.
         method: `pilot`, or the zero-cost score.
-        by: what the pilot orders by: the error along the `constant` images or in `total`.
+        by: the error that orders a pilot: along the `constant` images or in `total`.
         level: probability at which neighbours count as told apart.
         seeds: trainings of each candidate.
-        steps: training steps of all candidates together.
-        share: that, as a share of training all of them as often for as long as is usual for them.
-        seconds: spent in training and measuring.
+        steps: the training steps of all candidates together.
+        share: their samples, as a share of what the usual trainings of all candidates would see.
+        seconds: the time spent in training and measuring.
         entries: the architectures.
 
     >>> import sads
@@ -130,13 +131,13 @@ def rank_families(
 
     Args:
         families: the architectures, of different names and the shape of the data.
-        training: what they are to be trained on.
-        held_out: what they are measured on.
-        pilot: how short trainings are made; None for a score, if one has passed.
-        recipe: how their steps are taken; None for plain Adam. Giving it asks for a pilot.
-        out: directory in which a pilot is kept, and from which a stopped one goes on.
-        on_progress: called with the architecture at hand, how many steps of the work are done and
-            how many there are at most.
+        training: the data to train on.
+        held_out: the data to measure on.
+        pilot: how the short trainings are made; without it a score is used, if one has passed.
+        recipe: how their steps are taken; plain Adam by default. A recipe asks for a pilot.
+        out: directory of the pilot; one that was stopped continues from there.
+        on_progress: called with the current architecture, the steps of the work that are done, and
+            the most there can be.
 
     Raises:
         InputError: for fewer than two architectures, equal names or different shapes, and for
@@ -177,7 +178,7 @@ def recipe_of(
     timestep_law: Float[np.ndarray, " T"] | None,
     loss_weights: Float[np.ndarray, " T"] | None,
 ) -> Recipe | None:
-    """How the steps of a pilot are taken; None for what pilots do by default."""
+    """How the steps of a pilot are taken; None for the default of pilots."""
     chosen = pilot or PilotProtocol()
     recipe = Recipe(
         optimiser=optimiser,
@@ -200,8 +201,8 @@ def check_families(families: Sequence[ScoreFamily]) -> None:
     for family in families:
         if family.name in names:
             raise InputError(
-                f"two networks are called {family.name}: leave one out, or give families names of "
-                "their own"
+                f"two networks are called {family.name}: leave one out, or give the families "
+                "different names"
             )
         names.add(family.name)
         if family.shape != first.shape:
@@ -255,7 +256,7 @@ def _by_pilot(
 def _by_score(
     score: str, families: Sequence[ScoreFamily], data: Dataset, on_progress: Report | None
 ) -> Ranking:
-    """By a zero-cost score, the largest first; networks without one come last."""
+    """The order by a zero-cost score, largest first; networks without one come last."""
     rows: list[tuple[float, float, ScoreFamily]] = []
     for number, family in enumerate(families):
         if on_progress is not None:

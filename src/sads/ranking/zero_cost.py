@@ -1,4 +1,4 @@
-"""What can be told of untrained networks: the zero-cost scores of architecture search.
+"""The zero-cost scores of architecture search, which need no training.
 
 *Parameters*: their number.
 
@@ -10,16 +10,16 @@ ones:
 It multiplies along all paths, so it is computed in float64 and reported as a logarithm. It is meant
 for networks of positive maps; here normalisations pass their input on unchanged, as is usual in
 architecture search, and t = 0, whose sinusoidal features are non-negative like the ones. A
-parameter that starts at zero (a DiT's modulations, and behind them its blocks) counts nothing.
+parameter that starts at zero contributes nothing (a DiT's modulations, and the blocks behind them).
 
 *Jacobian covariance* (Mellor et al. 2020). The rows J_n = d (sum of the outputs) / d x_n at N
 inputs have a correlation matrix with eigenvalues s_i, and the score is
 
     - sum_i [log(s_i + k) + 1 / (s_i + k)],      k = 1e-5,
 
-large where the network answers differently near different inputs. A classifier's logits are summed
-there; the D outputs of a score network are summed here. The inputs are those of training: samples
-with noise added, t uniform.
+which is large where the network responds differently to different inputs. A classifier's logits are
+summed there; the D outputs of a score network are summed here. The inputs are those of training:
+samples with noise added, t uniform.
 
 All three are larger for networks that are expected to do better. SynFlow and Jacobians are means
 over a few initialisations, with the standard error of that mean.
@@ -76,13 +76,13 @@ def zero_cost_scores(
     Args:
         family: the networks.
         samples: data for the Jacobians, shape (M, *family.shape).
-        seed: of initialisations and inputs.
+        seed: the seed of initialisations and inputs.
     """
     rng = stream(seed, "zero-cost scores")
     logs, covariances, parameters = [], [], 0
     for _ in range(INITIALISATIONS):
         own = int(rng.integers(2**62))
-        # A stream of its own: scores that were stored stay the same.
+        # A separate stream, so that stored scores stay the same.
         member = seeded(lambda: unseeded_member(family), own, "a network of zero-cost scores")
         member = member.eval().double()
         for parameter in member.parameters():
@@ -102,7 +102,7 @@ def zero_cost_scores(
 
 
 def synflow(member: nn.Module, shape: tuple[int, ...]) -> float:
-    """SynFlow of one network, whose parameters are made non-negative for good."""
+    """SynFlow of one network; its parameters stay non-negative afterwards."""
     with torch.no_grad():
         for parameter in member.parameters():
             parameter.copy_(parameter.abs())  # not in place: complex numbers have real moduli
@@ -134,7 +134,7 @@ def input_jacobians(
 
 
 def jacobian_covariance(jacobians: Float[np.ndarray, "N D"]) -> float | None:
-    """The score of a set of Jacobians; None where one is constant and has no correlations."""
+    """The score of a set of Jacobians; None where one is constant and so has no correlations."""
     centred = jacobians - jacobians.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(centred, axis=1, keepdims=True)
     if not np.isfinite(norms).all() or not norms.all():
@@ -158,7 +158,7 @@ def _logarithm(value: float) -> float | None:
 
 
 def _mean(values: list[float | None]) -> tuple[float | None, float | None]:
-    """Mean and standard error; None where one of the values is."""
+    """Mean and standard error; None if one of the values is None."""
     known = [v for v in values if v is not None]
     if len(known) < len(values):
         return None, None

@@ -28,14 +28,14 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Report:
-    """A report that is not written yet.
+    """A report that has been built and not yet written.
 
     Attributes:
         html: the whole file.
-        sentences: the three that matter, about the first network, with a forecast before them
-            where there is one.
+        sentences: the three most important sentences about the first network, after those of its
+            forecast where there is one.
         assumptions: what each network is taken for, by its name.
-        card: the same in brief, a snippet in Markdown for a model card.
+        card: a short version in Markdown, for a model card.
 
     >>> import sads, tempfile
     >>> geometry = sads.estimate_geometry("cnn", shape="1x4x4", networks=24)
@@ -66,16 +66,16 @@ def build_report(
     """One page about stored geometries.
 
     Args:
-        directories: of geometries of one shape; those that differ in timesteps alone are shown as
-            noise levels of one network.
-        data: in the data grammar, to see where it lies.
+        directories: directories of geometries of one shape; geometries that differ only in their
+            timesteps are shown as noise levels of one network.
+        data: a dataset in the data grammar; the report says where it lies.
         sweep: directory of a sweep, for measured distances and samples under rotations.
-        trainings: directories that `sads train` wrote, to show samples of, and with data their
-            risk.
-        forecasts: directories of stored forecasts of these networks, at most one of each.
-        monitors: directories that a `Monitor` keeps, of trainings on the same shape.
-        doctor: examine every network; takes a while.
-        on_stage: called with what is done next.
+        trainings: directories that `sads train` wrote; the report shows their samples and, with
+            data, their risk.
+        forecasts: directories of stored forecasts of these networks, at most one for each.
+        monitors: directories of monitors (`sads.Monitor`) of trainings on the same shape.
+        doctor: whether to examine every network, which takes a while.
+        on_stage: called with the name of each stage before it starts.
 
     Raises:
         SadsError: if a directory holds no artefact, shapes differ, the data do not fit or a
@@ -178,7 +178,7 @@ def _load(directories: Sequence[str | Path], tell: Tell) -> list[Named]:
 def _looked_at(
     subject: Subject, data: str | None, reading: SweepReading | None, *, doctor: bool, tell: Tell
 ) -> Subject:
-    """A subject with all that can be known about it."""
+    """A subject with everything that the report says about it."""
     geometry = subject.main.geometry
     alignment = None
     if data is not None:
@@ -195,9 +195,9 @@ def _looked_at(
 
 
 def _diagnosis(named: Named, tell: Tell) -> Diagnosis:
-    """What the doctor says of a network, if it still is the one of the geometry."""
+    """What the doctor says of a network, if it is still the network of the geometry."""
     plan = named.geometry.plan
     family = as_family(plan.network, shape=plan.shape, schedule=plan.path)
     if not plan.is_of(family):
-        raise ArtefactError(f"{plan.network} is not the network of this geometry any more")
+        raise ArtefactError(f"{plan.network} is no longer the network of this geometry")
     return diagnose(family, on_stage=lambda stage: tell(f"examining {plan.network}: {stage}"))

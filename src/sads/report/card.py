@@ -49,6 +49,6 @@ def _rows(subject: Subject, answer: Answer) -> list[tuple[str, str]]:
 
 
 def _cell(text: str) -> str:
-    """Text that ends neither a cell nor a line, and starts no HTML."""
+    """Text escaped so that it cannot end a cell or a line, or start HTML."""
     plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
     return plain.replace("<", "&lt;")

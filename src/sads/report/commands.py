@@ -14,7 +14,8 @@ from ..specs import ProbeSpec
 def geometry_command(geometry: Geometry, out: str | Path) -> str:
     """`sads geometry ...`, for the same networks, seed and probe.
 
-    A probe at points or data is known by the content of its file only; a placeholder stands for it.
+    Of a probe at a point or at data only the digest of its file is known, so a placeholder stands
+    for the file.
     """
     plan = geometry.plan
     words = ["sads", "geometry", plan.network, "--shape", sizes(plan.shape)]
@@ -43,7 +44,7 @@ def geometry_command(geometry: Geometry, out: str | Path) -> str:
 
 
 def _spelled(subspace: AnySubspace) -> str:
-    """The subspace in the grammar; one that another geometry found is known by its content only."""
+    """The subspace in the grammar; of one found by another geometry only the digest is known."""
     borrowed = isinstance(subspace, Adaptive) and subspace.borrowed
     return "geometry=DIR" if borrowed else subspace.spelled
 

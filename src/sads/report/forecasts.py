@@ -1,4 +1,4 @@
-"""Stored forecasts of the networks of a report: whose they are, and how they are shown."""
+"""Stored forecasts in a report: which network each belongs to, and how it is shown."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,9 +47,9 @@ def _is_of(forecast: Forecast, subject: Subject) -> bool:
 
 
 def along_bands(subject: Subject) -> tuple[Along, ...]:
-    """The forecast drift in each band of the geometry; nothing for other directions than its own.
+    """The forecast drift in each band of the geometry; empty for directions that are not its own.
 
-    A forecast knows the eigenvalues of the geometry that gave its directions.
+    A forecast stores the eigenvalues of the geometry that gave its directions.
     """
     forecast, spectrum = subject.forecast, subject.main.geometry.spectrum()
     if forecast is None or forecast.eigenvalues is None:

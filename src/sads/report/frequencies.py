@@ -23,9 +23,9 @@ def mean_frequency(picture: Float[np.ndarray, "..."]) -> float:
 
 
 def frequency_of_end(spectrum: Spectrum, *, largest: bool) -> float | None:
-    """Mean frequency of the tenth of largest or smallest eigenvalues, relative to white noise.
+    """Mean frequency of the largest or smallest tenth of eigenvalues, relative to white noise.
 
-    None for vectors. Directions outside the range of the geometry are left out.
+    None for flat samples. Directions outside the range of the geometry are left out.
     """
     copies = spectrum.structure.copies
     alive = [r for b in spectrum.bands if not b.null for r in range(b.first, b.last + 1, copies)]
@@ -36,6 +36,6 @@ def frequency_of_end(spectrum: Spectrum, *, largest: bool) -> float | None:
     pictures = [eigenvector_picture(spectrum, int(row)) for row in picked]
     if len(spectrum.structure.shape) < 2 or pictures[0].size < 4:
         return None
-    impulse = np.zeros(pictures[0].shape)  # has all frequencies alike, as white noise on average
+    impulse = np.zeros(pictures[0].shape)  # has all frequencies equally
     impulse.flat[0] = 1.0
     return float(np.mean([mean_frequency(p) for p in pictures])) / mean_frequency(impulse)

@@ -1,8 +1,8 @@
 """The page: a template, one style and one script, all inside.
 
 The content-security policy allows this style and this script by their digests, pictures inside the
-file, and nothing else: no request can leave the page, and a script that came in with a name would
-not run even if it were not escaped.
+file, and nothing else. No request can leave the page, and a script in the name of a file or
+network would not run even if it were not escaped.
 """
 
 import base64
@@ -40,11 +40,11 @@ def render(view: dict[str, Any], content: dict[str, Any]) -> str:
 
 
 def render_scripted(template: str, scripts: tuple[str, ...], view: dict[str, Any]) -> str:
-    """A file with a script that needs nothing but the page.
+    """A file whose scripts need no data.
 
     Args:
-        template: its name among the assets.
-        scripts: theirs, in order.
+        template: the name of the template among the assets.
+        scripts: the names of the scripts among the assets, in order.
         view: what the template shows.
     """
     style = _asset("report.css")
@@ -58,7 +58,7 @@ def render_plain(template: str, view: dict[str, Any]) -> str:
     """A file without a script.
 
     Args:
-        template: its name among the assets.
+        template: the name of the template among the assets.
         view: what it shows.
     """
     style = _asset("report.css")

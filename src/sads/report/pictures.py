@@ -15,8 +15,8 @@ from ..directions import Spectrum
 from ..presentation.mosaics import mosaic, pictured
 
 MOST = 1024  # eigenvectors in one report, where they are large
-LARGEST, SIDE = 128, 64  # pixels a side: of larger pictures means over blocks are shown
-PIXELS = 4 * 2**20  # more of them, where they are small, up to so many pixels
+LARGEST, SIDE = 128, 64  # pixels a side: larger pictures are averaged over blocks
+PIXELS = 4 * 2**20  # small eigenvectors: as many as make this many pixels
 
 
 def budget(pixels: int, geometries: int) -> int:
@@ -29,7 +29,7 @@ def budget(pixels: int, geometries: int) -> int:
 
 
 def chosen_rows(rows: int, most: int) -> Int[np.ndarray, " k"]:
-    """Which eigenvectors are stored: all, or both ends of the spectrum and some between.
+    """The indices of the stored eigenvectors: all, or both ends of the spectrum and some between.
 
     >>> chosen_rows(8, 6)
     array([0, 1, 3, 4, 6, 7])

@@ -15,7 +15,7 @@ DIGITS = 6
 
 
 def script_data(subjects: Sequence[Subject]) -> dict[str, Any]:
-    """All that the script gets."""
+    """The whole object."""
     pixels = min(subjects[0].main.geometry.structure.imposed.rows, LARGEST**2)
     most = budget(pixels, len(subjects))
     return {
@@ -27,7 +27,7 @@ def script_data(subjects: Sequence[Subject]) -> dict[str, Any]:
 def explorer(subject: Subject, most: int) -> dict[str, Any]:
     """One spectrum with its pictures.
 
-    Values are those of the factor's rows; index i of the whole is row i // copies.
+    The values are those of the factor's rows: index i of the geometry is row i // copies.
     """
     geometry, alignment = subject.main.geometry, subject.alignment
     spectrum = geometry.spectrum()

@@ -41,16 +41,16 @@ class Action:
 
     @property
     def told(self) -> str:
-        """Both in one line of plain text."""
+        """The text and the command in one line."""
         return self.text if self.command is None else f"{self.text} {self.command}"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader wants to know of one network.
+    """What a reader wants to know about one network.
 
     Attributes:
-        preferred: what it puts out most and least before training.
+        preferred: what it outputs most and least before training.
         sure: how well that is known.
         data: where the data lies; None without data.
         forecast: what training is forecast to do; empty without a forecast.
@@ -62,6 +62,16 @@ class Answer:
     data: str | None
     forecast: tuple[str, ...]
     actions: tuple[Action, ...]
+
+    @property
+    def rows(self) -> list[tuple[str, list[str]]]:
+        """Headings and sentences that the page shows below `preferred`; a new one is added here."""
+        rows = [
+            ("How sure", [self.sure]),
+            ("The forecast", [*self.forecast[2:]]),
+            ("Your data", [] if self.data is None else [self.data]),
+        ]
+        return [(heading, lines) for heading, lines in rows if lines]
 
 
 def answer(subject: Subject) -> Answer:
@@ -77,13 +87,13 @@ def answer(subject: Subject) -> Answer:
 
 
 def preferred(geometry: Geometry) -> str:
-    """What it puts out, or is moved along, most and least."""
+    """The directions that it outputs, or is moved along, most and least."""
     spectrum, name = geometry.spectrum(), geometry.plan.network
     null = spectrum.null_directions
     if geometry.structure.rows == 1:
         return f"{name} treats all directions alike: no data is favoured over other data."
     if len(spectrum.bands) == 1:
-        return f"The networks drawn so far do not tell any direction of {name} from the others."
+        return f"The networks drawn so far do not distinguish any directions of {name}."
     values = spectrum.eigenvalues
     ratio = float(values[0] / values[len(values) - null - 1])
     fall = f"{ratio:,.0f}" if ratio < 1e6 else f"{ratio:.1g}"
@@ -136,7 +146,7 @@ def sure(geometry: Geometry) -> str:
 def where_data_lies(alignment: Alignment) -> str:
     """Where the data lies, in one sentence."""
     if alignment.position is None:
-        return f"{alignment.data} lies as well as any other data: all directions are alike."
+        return f"No data lies better than {alignment.data}: all directions are alike."
     side = "large" if alignment.relative > 1 else "small"
     return (
         f"{alignment.data} lies on {side} eigenvalues: its alpha is {alignment.relative:.3g} ± "
@@ -151,7 +161,7 @@ def actions(subject: Subject) -> list[Action]:
     geometry, alignment, diagnosis = subject.main.geometry, subject.alignment, subject.diagnosis
     steps = []
     if not geometry.state.finished:
-        steps.append(Action("Let the estimate finish: run its command again, it goes on."))
+        steps.append(Action("Let the estimate finish: run its command again, and it continues."))
     for finding in diagnosis.findings if diagnosis else ():
         if finding.severity != "note":
             steps.append(Action(f"Mend {finding.code}: {finding.suggestion}."))
@@ -161,7 +171,7 @@ def actions(subject: Subject) -> list[Action]:
     if alignment is None:
         steps.append(Action("Name your data with --data to see where it lies."))
     elif geometry.compressed:
-        pass  # a rotation needs the whole
+        pass  # a rotation needs the geometry of the whole space
     elif alignment.position is not None and alignment.relative > 1:
         steps.append(_rotate(subject, alignment))
     else:
@@ -175,13 +185,13 @@ def _rotate(subject: Subject, alignment: Alignment) -> Action:
     extreme = shlex.join(["--rotation", "min", "--geometry", subject.main.directory])
     return Action(
         "Train on rotated data and compare. Both rotations helped the U-Net that we measured, "
-        f"random at least as much as min ({extreme}).",
+        f"and random helped at least as much as min ({extreme}).",
         shlex.join([*words, "--rotation", "random", "--out", "rotated"]),
     )
 
 
 def held(*, several: bool) -> list[str]:
-    """What eigenvalues have told about training where it was measured."""
+    """What eigenvalues say about training, as measured."""
     order = "The order between architectures is another matter: see below."
     lines = [*eigenvalue_sentences(), *measured_sentences()]
     return [*lines, order] if several else lines

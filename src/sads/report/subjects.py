@@ -1,7 +1,7 @@
-"""What a report is about: networks, their geometries, and all that is known about each.
+"""What a report is about: networks, their geometries, and what else is known about each.
 
-A geometry knows the range of timesteps that it is a mean over. Geometries that differ in nothing
-else are noise levels of one network; the one with the widest range stands for it.
+A geometry says over which range of timesteps it is a mean. Geometries that differ in nothing else
+are noise levels of one network, and the one with the widest range is its main one.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Measured:
-    """MSW2 along a band, over seeds; no error for one seed."""
+    """MSW2 along a band over seeds; without an error for one seed."""
 
     first: int
     last: int
@@ -60,13 +60,13 @@ class Subject:
 
     Attributes:
         main: its geometry over the widest range of timesteps.
-        levels: those over other ranges, the least noisy first.
+        levels: the geometries over other ranges, the least noisy first.
         alignment: how the data lies in the main one; None without data.
         measured: MSW2 along its bands, from a sweep.
         diagnosis: what the doctor says; None where it was not examined.
-        unexamined: why it was not.
-        forecast: what training is forecast to do; None where nothing was stored.
-        forecast_directory: where that is stored.
+        unexamined: why it was not examined.
+        forecast: what training is forecast to do; None without a stored forecast.
+        forecast_directory: where the forecast is stored.
     """
 
     main: Named
@@ -80,7 +80,7 @@ class Subject:
 
 
 def by_network(geometries: Sequence[Named]) -> list[Subject]:
-    """Put geometries that differ in timesteps alone together; keep the order of the others."""
+    """Group geometries that differ only in timesteps; keep the order of the others."""
     groups: dict[tuple, list[Named]] = {}
     for named in geometries:
         plan = named.geometry.plan

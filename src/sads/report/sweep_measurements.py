@@ -41,12 +41,12 @@ class Sheet:
 
 @dataclass(frozen=True)
 class SweepReading:
-    """What a report says of a sweep.
+    """What a report says about a sweep.
 
     Attributes:
-        directory: of the sweep.
-        finished: whether no trial is left to run.
-        lines: how many trials stand where, and what went wrong.
+        directory: the directory of the sweep.
+        finished: whether all trials have run.
+        lines: the number of trials in each state, and what went wrong.
         correlations: whether MSW2 follows the eigenvalues.
         sheets: samples of trainings on images.
     """
@@ -77,7 +77,7 @@ def read_sweep(directory: Path) -> SweepReading:
 
 
 def measured_along(reading: SweepReading, named: Named) -> tuple[Measured, ...]:
-    """MSW2 of the geometry's own network along its bands, of the protocol with most trials."""
+    """MSW2 of the geometry's own network along its bands, under the protocol with most trials."""
     digest = geometry_digest(named.directory)
     protocols: dict[str, list[Row]] = defaultdict(list)
     for row in reading.rows:
@@ -125,7 +125,7 @@ def _order(item: tuple[tuple, list[Row]]) -> tuple:
 
 
 def _samples(layout: Layout, row: Row) -> str | None:
-    """The picture of a trial's first samples; None where they were not kept or are no images."""
+    """The picture of a trial's first samples; None if they were not kept or are not images."""
     if not row["artefact"]:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a page shows of a training that a monitor has followed."""
+"""What a page shows about a training that a monitor has followed."""
 
 from itertools import pairwise
 from typing import Any
@@ -79,7 +79,7 @@ def _levels(record: TrainingRecord) -> dict[str, Any]:
 
 
 def _cell(share: float) -> tuple[str, str]:
-    """The number in per cent and its shade; nothing where it is not known."""
+    """The number in per cent and its shade; empty where it is not known."""
     if np.isnan(share):
         return "", "none"
     percent = round(100 * max(-9.99, min(share, 9.99)))

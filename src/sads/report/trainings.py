@@ -1,4 +1,4 @@
-"""Trainings that a report shows besides geometries: followed by a monitor, or finished."""
+"""Trainings in a report: followed by a monitor, or finished."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class RiskShown:
     """The risk of one trained network.
 
     Attributes:
-        directory: of its training.
-        sentences: what to know first.
-        rows: direction, its width, and the risk of one of its directions.
+        directory: the directory of its training.
+        sentences: the main results.
+        rows: group of directions, their number, and the risk along one of them.
     """
 
     directory: str
@@ -31,7 +31,7 @@ class RiskShown:
 
 
 def followed(directories: Sequence[str | Path], shape: tuple[int, ...]) -> list[dict[str, Any]]:
-    """What monitors have seen, each with its directory.
+    """The records of monitors, each with its directory.
 
     Raises:
         SadsError: if there is no monitor, or one of another shape.

@@ -19,7 +19,7 @@ from .subjects import Subject
 from .sweep_measurements import NOT_ROTATED, Sheet, SweepReading
 
 MOST_BANDS = 400  # rows of a table of bands
-MOST_LINES = 20  # of what a sweep says
+MOST_LINES = 20  # about a sweep
 
 
 def view(
@@ -95,7 +95,7 @@ def _bands(subject: Subject) -> list[dict[str, str]]:
     rows = []
     for place, band in enumerate(spectrum.bands[:MOST_BANDS]):
         part = slice(band.first, band.last + 1)
-        error = errors[part].mean() or None  # exact values have none
+        error = errors[part].mean() or None  # exact values have no error
         rows.append(
             {
                 "indices": _range(band.first, band.last),

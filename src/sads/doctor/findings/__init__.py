@@ -1,35 +1,26 @@
-"""All findings of the doctor, a file for each group; the words stand beside the measurement.
+"""All findings of the doctor, a file for each group; their words are beside the measurement.
 
-To add one, write a check: a function that takes the patient and yields a `Finding` for each defect.
-Put it into the file of its group and name it below. A check of single networks belongs to
-`RESPONSES`; one that looks at geometries gets an `Examined` patient and belongs to `GEOMETRIES`.
-A check that cannot be made raises `NotChecked`.
+To add one, write a check into the file of its group: a function that takes the patient and yields a
+`Finding` for each defect. List it at the end of that file: a check of single networks in
+`RESPONSES`, one that gets an `Examined` patient with its geometries in `GEOMETRIES`. A check that
+cannot be made raises `NotChecked`.
 """
 
 from collections.abc import Callable, Iterator
 
 from ..finding import Finding
 from ..patient import Examined, Patient
-from .blindness import constant_blind, input_blind, time_blind
-from .borders import asymmetric, padding_only
-from .saturation import saturated
-from .spectrum import ill_conditioned, low_frequency_heavy, null_space, probe_sensitive
-from .training import untrainable, zero_output
+from . import blindness, borders, probe_sensitivity, saturation, spectrum, training
 
 RESPONSES: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    untrainable,
-    zero_output,
-    input_blind,
-    time_blind,
-    constant_blind,
-    padding_only,
-    saturated,
+    *training.RESPONSES,
+    *blindness.RESPONSES,
+    *borders.RESPONSES,
+    *saturation.RESPONSES,
 )
 
 GEOMETRIES: tuple[Callable[[Examined], Iterator[Finding]], ...] = (
-    ill_conditioned,
-    low_frequency_heavy,
-    null_space,
-    asymmetric,
-    probe_sensitive,
+    *spectrum.GEOMETRIES,
+    *borders.GEOMETRIES,
+    *probe_sensitivity.GEOMETRIES,
 )

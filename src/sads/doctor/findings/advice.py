@@ -1,7 +1,7 @@
-"""What several findings say, in the words of the network at hand.
+"""Advice that several findings share, in terms of the examined network.
 
-The networks of this package have fields (`groups`, `resampling`); they are named only to a network
-that has them. Other people's modules are told what to change in their code, by the layer's name.
+The networks of this package have fields (`groups`, `resampling`); they are named only for networks
+that have them. Other people's modules are told what to change in their code, by the layer's name.
 """
 
 import inspect
@@ -19,7 +19,7 @@ def fields_of(module: nn.Module) -> frozenset[str]:
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """A few names, and how many more there are."""
+    """A few names, and the number of further ones."""
     shown = ", ".join(names[:3])
     return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
@@ -27,6 +27,6 @@ def listed(names: tuple[str, ...]) -> str:
 def on_zeros_in_a_row(layers: tuple[str, ...]) -> str:
     """What to do about layers that never get a gradient."""
     return (
-        f"{listed(layers)} start at zero and never get a gradient, as zero layers do that feed "
-        "each other: initialise all but one of them otherwise"
+        f"{listed(layers)} start at zero and never get a gradient, because zero layers feed "
+        "each other: give all but one of them another initialisation"
     )

@@ -10,8 +10,8 @@ from ..finding import Finding
 from ..patient import FEW, MOVED, Patient, relative
 from .advice import fields_of, on_zeros_in_a_row
 
-WEAK = 0.01  # a response of this part of an ordinary one counts as none
-FAINT = 1e-3  # a variation over the timesteps that no geometry shows
+WEAK = 0.01  # a response below this part of an ordinary one counts as none
+FAINT = 1e-3  # a variation over the timesteps that is too small to show in a geometry
 
 
 def input_blind(patient: Patient) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def input_blind(patient: Patient) -> Iterator[Finding]:
 
 
 def time_blind(patient: Patient) -> Iterator[Finding]:
-    """The output does not depend on the timestep: wherever training takes it, or at the start."""
+    """The output does not depend on the timestep, either wherever training goes or at the start."""
     always, start = (_time_variation(patient, n) for n in (patient.moved, patient.start))
     if always < patient.rounding:
         yield Finding(
@@ -93,7 +93,7 @@ def constant_blind(patient: Patient) -> Iterator[Finding]:
 
     usual = response(noise)
     if usual < patient.rounding:
-        return  # blind to all of the input, which is said already
+        return  # blind to the whole input, which `input_blind` reports
     for what, step in (("mean", torch.ones_like(x)), ("amplitude", x)):
         ratio = response(step) / usual
         if ratio < WEAK:
@@ -107,3 +107,6 @@ def constant_blind(patient: Patient) -> Iterator[Finding]:
                 "do not normalise the input itself: put a convolution with more channels than "
                 "groups before the first norm, or pass the input around it",
             )
+
+
+RESPONSES = (input_blind, time_blind, constant_blind)

@@ -1,9 +1,10 @@
 """What padding does at the borders, and whether left and right are alike.
 
-Under a symmetry P of the architecture P G P^T = G; for flips it is rejected by the sign-flip test
-of `directions.symmetry` at its level, and told only if it changes the estimate visibly. Of that
-change a part is noise, whose square falls as one over the networks; the U statistic of
-`statistics.sign_flips` is the square without it. So a first look tells how large it will be.
+Under a symmetry P of the architecture, P G P^T = G. The sign-flip test of `directions.symmetry`
+rejects it for flips, and it is reported only if it changes the estimate visibly. A part of that
+change is noise, whose square falls as one over the number of networks; the U statistic of
+`statistics.sign_flips` is the square without this part. So a first look says how large the change
+will be.
 """
 
 import math
@@ -28,7 +29,7 @@ from .advice import fields_of, listed
 
 STRIDED = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 VISIBLE = 0.01  # of G, in Frobenius norm
-CERTAIN = 3.0  # standard errors of a size
+CERTAIN = 3.0  # standard errors on either side of a size
 
 
 def padding_only(patient: Patient) -> Iterator[Finding]:
@@ -64,7 +65,7 @@ def _pads_with_zeros(module: nn.Module) -> bool:
 
 @contextmanager
 def _without_borders(network: nn.Module, convolutions: list[Any]) -> Iterator[None]:
-    """Convolutions wrap around, and norms do not multiply rounding, while the block lasts."""
+    """Inside this context convolutions wrap around, and norms do not multiply rounding."""
     norms = [m for m in network.modules() if isinstance(getattr(m, "eps", None), float)]
     kept = [norm.eps for norm in norms]
     try:
@@ -116,11 +117,11 @@ def asymmetric(patient: Examined) -> Iterator[Finding]:
 
 
 def _decided(changes: "list[_Change]") -> bool:
-    """Whether all networks will say what a first look says.
+    """Whether all networks will give the answer of a first look.
 
-    Both flips must have the smallest p-value that there is, 1 in 2,048. Without asymmetry that
-    happens to one flip as often as it says, and to both at once far more rarely, so that it adds
-    next to nothing to the errors of the last look.
+    Both flips must have the smallest possible p-value, 1 in 2,048. Without asymmetry this happens
+    to one flip at that rate and to both at once far more rarely, so it adds almost nothing to the
+    errors of the last look.
     """
     if all(one.high < VISIBLE for one in changes):
         return True
@@ -134,8 +135,8 @@ class _Change:
 
     Attributes:
         size: the change.
-        low: what it will at least be once all networks are there.
-        high: what it will at most be.
+        low: the least that it will be with all networks.
+        high: the most that it will be.
         geometry: the estimate.
         reflection: what changes it.
     """
@@ -148,14 +149,14 @@ class _Change:
 
     @cached_property
     def p_value(self) -> float:
-        """Of the symmetry, by flipping the signs of folds."""
+        """The p-value of the symmetry, by flipping the signs of folds."""
         if self.geometry.exact:
             return 0.0
         return symmetry_p_value(self.geometry.each_fold, self.reflection)
 
     @classmethod
     def of(cls, geometry: Geometry, reflection: Reflection, part: float) -> "_Change":
-        """The change, from so large a part of the networks."""
+        """The change, estimated from this part of the networks."""
         factor = geometry.factor
         norm = float(np.linalg.norm(factor))
         size = float(np.linalg.norm(factor - reflection.turned(factor))) / norm
@@ -191,3 +192,7 @@ def on_flips(module: nn.Module) -> str:
 def _is_patching(layer: nn.Module) -> bool:
     """Whether a strided convolution cuts into patches, which treats both sides alike."""
     return getattr(layer, "kernel_size", None) == getattr(layer, "stride", ())
+
+
+RESPONSES = (padding_only,)
+GEOMETRIES = (asymmetric,)

@@ -1,4 +1,4 @@
-"""How much of a network's bounded nonlinearities lies in their flat parts.
+"""How many values of a network's bounded nonlinearities lie in their flat parts.
 
 Every call of a bounded function is watched, whether it is a module or a function:
 
@@ -6,7 +6,7 @@ Every call of a bounded function is watched, whether it is a module or a functio
 |------------------------|-----------------------------------------------------------|
 | tanh                   | 1 - y^2 < 1e-3                                            |
 | sigmoid                | y (1 - y) < 2.5e-4, the same part of its largest slope    |
-| hardtanh, clamp        | beyond a bound, if there are two: one alone makes a guard |
+| hardtanh, clamp        | beyond a bound, if there are two; one alone is a guard    |
 | softmax                | one entry above 0.999, if there are several               |
 """
 
@@ -57,7 +57,7 @@ def most_saturated(run: Callable[[], object]) -> Saturation | None:
     return max(watch.calls, key=lambda one: one.share, default=None)
 
 
-# Which values y = f(x) are flat; by name, since every function is there more than once in torch.
+# Which values y = f(x) are flat; by name, since torch has every function more than once.
 _FLAT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "tanh": lambda y, x: 1 - y.square() < FLAT,
     "sigmoid": lambda y, x: 4 * y * (1 - y) < FLAT,
@@ -68,7 +68,7 @@ _FLAT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 class _Watch(TorchFunctionMode):
-    """Notes the share of flat values of each bounded call."""
+    """Records the share of flat values of each bounded call."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,10 +96,13 @@ def _dimension(args: tuple, named: dict[str, Any]) -> int:
 
 
 def _is_bounded(name: str, output: Tensor, args: tuple, named: dict[str, Any]) -> bool:
-    """Whether a call is bounded: a clamp at one side or a softmax of one entry is not."""
+    """Whether a call is bounded; a clamp on one side or a softmax of one entry is not."""
     if name == "softmax":
         return output.shape[_dimension(args, named)] > 1
     if name == "clamp":
         bounds = (*args[1:3], named.get("min"), named.get("max"))
         return sum(bound is not None for bound in bounds) == 2
     return True
+
+
+RESPONSES = (saturated,)

@@ -1,11 +1,8 @@
-"""What the geometries at x = 0 and at a Gaussian input say of a network.
+"""What the geometries at x = 0 and at a Gaussian input say about a network.
 
 *Low frequencies.* With white noise z and its part L z on the lowest tenth of the frequencies,
-E[(L z)^T G L z] is the energy of G there, and E[z^T G z] all of it. White noise has a tenth of its
-energy there; half of it and more is `low-frequency-heavy`.
-
-*Whitened distances* are told of two estimates by whitening with an estimate, which makes them too
-large by up to 1 / (1 - e^2)^2, e the whitened error: as if by the inverse of a Wishart matrix.
+E[(L z)^T G L z] is the energy of G there, and E[z^T G z] is the whole energy. White noise has a
+tenth of its energy there; a network with half of it or more is `low-frequency-heavy`.
 """
 
 from collections.abc import Iterator
@@ -14,22 +11,17 @@ import numpy as np
 from jaxtyping import Float
 from scipy.fft import dctn, idctn
 
-from ...comparison import compare
 from ...directions.structure import Structure
 from ...directions.whitening import numerical_range
 from ...geometry import Geometry
 from ...randomness import stream
-from ..finding import Finding, NotChecked, Undecided
+from ..finding import Finding, Undecided
 from ..patient import MOVED, Examined
 
 LOWEST, HEAVY = 0.1, 0.5
 DRAWS = 256
-ABSENT = 1e-9  # of the energy that white noise has in a subspace: rounding
-SENSITIVE = 0.25  # whitened distance of two geometries, for each direction
-LEVEL = 0.01  # of their comparison
-FIRST_LEVEL = 0.002  # of that what a first look may spend
-CERTAIN = 4.0  # standard errors of a share or a distance
-KNOWN = 0.1  # whitened error below which a distance is not biased to speak of
+ABSENT = 1e-9  # less than this part of white noise's energy in a subspace is rounding
+CERTAIN = 4.0  # standard errors on either side of a share
 
 
 def ill_conditioned(patient: Examined) -> Iterator[Finding]:
@@ -48,44 +40,12 @@ def ill_conditioned(patient: Examined) -> Iterator[Finding]:
     )
 
 
-def probe_sensitive(patient: Examined) -> Iterator[Finding]:
-    """The two probes give different geometries, beyond a common factor."""
-    zero, gaussian = patient.zero, patient.gaussian
-    if zero.whitened_error is None or gaussian.whitened_error is None:
-        if not patient.last:
-            raise Undecided
-        needed = -(-zero.structure.rows // zero.plan.readout.rank)
-        raise NotChecked(f"probe-sensitive: it takes at least {needed:,} networks")
-    if zero is gaussian:
-        return
-    level = LEVEL if patient.looks == 1 else LEVEL - FIRST_LEVEL if patient.last else FIRST_LEVEL
-    comparison = compare(zero, gaussian, level=level, ignore_scale=True)
-    whitened_error = max(zero.whitened_error, gaussian.whitened_error)
-    reach = CERTAIN * comparison.shape_distance_error
-    low = comparison.shape_distance * max(1 - whitened_error**2, 0.0) ** 2 - reach
-    high = comparison.shape_distance + reach if whitened_error < KNOWN else np.inf
-    patient.settle((low, high), limit=SENSITIVE)
-    if not (patient.last or comparison.different or high < SENSITIVE):
-        raise Undecided
-    if comparison.different and comparison.shape_distance > SENSITIVE:
-        distance = f"{comparison.shape_distance:.2g} ± {comparison.shape_distance_error:.1g}"
-        yield Finding(
-            "probe-sensitive",
-            "note",
-            f"the geometries at x = 0 and at Gaussian x differ by {distance} for each direction "
-            f"(p = {comparison.shape_p_value:.2g})",
-            "which directions are preferred depends on where the network is looked at",
-            "decide with the probe forward:DATA, which looks where training does",
-            usual=True,
-        )
-
-
 def null_space(patient: Examined) -> Iterator[Finding]:
     """Directions that no network of the family produces at x = 0, or none anywhere."""
     zero = patient.zero
     values = np.linalg.eigvalsh(zero.factor)
     if numerical_range(values, float(values[-1])).all():
-        return  # told without the spectrum, which takes far longer
+        return  # no need for the spectrum, which takes far longer
     null = zero.spectrum().null_directions
     if not null:
         return
@@ -101,7 +61,7 @@ def null_space(patient: Examined) -> Iterator[Finding]:
             "warning",
             f"{evidence}; at Gaussian x, {MOVED}, they have {share:.1g} of the output's energy",
             "the network outputs nothing along them, whatever its parameters, and cannot learn to",
-            "look for a bottleneck narrower than the image that no connection goes around",
+            "look for a bottleneck that is narrower than the image and has no skip connection",
         )
         return
     yield Finding(
@@ -147,7 +107,7 @@ def low_frequency_heavy(patient: Examined) -> Iterator[Finding]:
 def low_frequency_share(geometry: Geometry) -> tuple[float, float]:
     """The part of tr G on the lowest tenth of the frequencies, and its standard error.
 
-    Of a subspace it is at least that.
+    For a geometry in a subspace it is a lower limit.
     """
     low, whole = _energies(geometry.structure)
     inside = geometry.inside[0]
@@ -182,3 +142,6 @@ def _frequencies(spatial: tuple[int, ...]) -> Float[np.ndarray, "..."]:
     """Length of each frequency, in units of the largest of its axis."""
     axes = np.meshgrid(*[np.arange(n) / n for n in spatial], indexing="ij")
     return np.sqrt(sum(axis**2 for axis in axes))
+
+
+GEOMETRIES = (ill_conditioned, low_frequency_heavy, null_space)

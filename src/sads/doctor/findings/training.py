@@ -29,7 +29,7 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
     what = "the output does not depend on the parameters"
     geometry = "G is zero and has no directions"
     if patient.silence.biased:
-        what = "only biases reach the output, no weight does"
+        what = "only biases reach the output, weights do not"
         geometry = "G is that of the biases and says nothing about the network"
     evidence = f"{what}; zero at the start: {listed(blamed)}; "
     if patient.steps.failure:
@@ -45,8 +45,8 @@ def zero_output(patient: Patient) -> Iterator[Finding]:
         "zero-output",
         "note",
         evidence + f"{patient.steps.taken} steps of Adam wake it",
-        f"usual, and harmless to training. But {geometry}. What follows is about the network with "
-        "these redrawn: the limit that its first training steps approach.",
+        f"usual, and harmless to training. But {geometry}. The other findings are about the "
+        "network with these redrawn, which is what its first training steps lead to.",
         on_zero_output(patient.module),
     )
 
@@ -58,3 +58,6 @@ def on_zero_output(module: nn.Module) -> str:
         "nothing to mend for training; a geometry needs its zero layer redrawn "
         f"(zero_output='last'), or {otherwise}"
     )
+
+
+RESPONSES = (untrainable, zero_output)

@@ -104,7 +104,7 @@ def _draw_null_space(axes: Axes, bands: list[Band]) -> None:
 
 
 def _mark(level: Resolution) -> str:
-    """The window of a direction, and how many share its eigenvalue exactly."""
+    """The window of a direction, or the number of directions that share its eigenvalue exactly."""
     if level.null:
         return "null"
     group = f"1 of {level.multiplicity}" if level.multiplicity > 1 else ""
@@ -121,7 +121,7 @@ def _picture(axes: Axes, values: np.ndarray, *, signed: bool) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     top = np.abs(values).max() or 1.0
-    if values.ndim == 1:  # around or above zero, so that a constant is seen to be one
+    if values.ndim == 1:  # the axis includes zero, so that a constant looks constant
         place = np.arange(len(values))
         axes.plot(place, values, color=CERTIFIED, linewidth=0.8)
         axes.fill_between(place, values, color=CERTIFIED, alpha=0.25, linewidth=0)
@@ -137,5 +137,5 @@ def save_figure(figure: Figure, path: Path) -> None:
     kind = path.suffix.removeprefix(".") or "png"
     try:
         atomic_write(path, lambda place: figure.savefig(place, dpi=150, format=kind))
-    except ValueError as error:  # matplotlib's word for a suffix that it does not know
+    except ValueError as error:  # matplotlib raises it for an unknown suffix
         raise InputError(f"{path} cannot be drawn: {error}") from error

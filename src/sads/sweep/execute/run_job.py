@@ -7,12 +7,10 @@ may have outlived its driver) waits for the lock and finds the result.
 """
 
 import errno
-import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ...errors import ArtefactError, InputError, SadsError, brief
@@ -101,7 +99,7 @@ def _computed(job: Job, trial: Trial, work: Path) -> TrialResult:
         metrics=measured.metrics,
         moments=measured.moments,
         timings=measured.timings,
-        provenance=_provenance(job),
+        provenance=Provenance.of(job),
         code=code_version(),
         artefact=measured.artefact,
         attempt=job.attempt,
@@ -157,15 +155,3 @@ def _held(work: Path) -> Iterator[None]:
             except BusyError:
                 time.sleep(WAIT_SECONDS)
         yield
-
-
-def _provenance(job: Job) -> Provenance:
-    from ...geometry.plan import software_versions
-
-    return Provenance(
-        host=f"{socket.gethostname()}:{os.getpid()}",
-        device=job.device,
-        threads=job.threads,
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=software_versions(),
-    )

@@ -6,7 +6,7 @@ Training and sampling resume from their last checkpoints in the trial's own dire
 import hashlib
 import shutil
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ from ...errors import ArtefactError
 from ...storage.sealed import expect, read_sealed, sensible, write_sealed
 from ..describe.trial import Trial
 from ..store.layout import Layout, publish
-from ..store.outcome import Metrics, Moment, Timings
+from ..store.metrics import Metrics, Moment, TrialEnd
+from ..store.outcome import Timings
 from .trial_data import dataset, family_of
 from .trial_risk import KeptMoments, risk_numbers
 
@@ -72,17 +73,16 @@ def run_trial(
     risk_seconds = at_moments + time.perf_counter() - started
     samples, sample_seconds = _sample(trial, trained, work, device)
     started = time.perf_counter()
-    distances = _distances(trial, samples)
+    held_out, projections = _held_out(trial, samples), trial.protocol.projections
+    end = TrialEnd(trained, samples, held_out, projections, risk, trial.seed)
+    metrics = Metrics.measured(end)
     timings = Timings(
         train_seconds=trained.seconds,
         sample_seconds=sample_seconds,
         distance_seconds=time.perf_counter() - started,
         risk_seconds=risk_seconds,
     )
-    losses = trained.losses.numpy()
-    loss = float(losses[-max(1, len(losses) // 10) :].mean())
-    metrics = Metrics.model_validate(distances | risk.model_dump() | {"loss": loss})
-    tensors = {"losses": losses, "samples": samples[:KEPT_SAMPLES]}
+    tensors = {"losses": trained.losses.numpy(), "samples": samples[:KEPT_SAMPLES]}
     if keep_network:
         state = trained.network.state_dict()
         tensors |= {f"network.{name}": _as_numpy(value) for name, value in state.items()}
@@ -124,23 +124,11 @@ def _train(
     return trained_until(settings.iterations), kept.all, seconds
 
 
-def _distances(trial: Trial, samples: Float[np.ndarray, "N ..."]) -> dict[str, float | int | None]:
-    """Distances to held-out data; all are None if there are no samples."""
-    from ...distances import Distance, leakage, measure_distance
-
+def _held_out(trial: Trial, samples: Float[np.ndarray, "N ..."]) -> "Dataset | None":
+    """The data that samples are compared with; None without samples."""
     if not len(samples):
-        return dict.fromkeys(field.name for field in fields(Distance))
-    held_out = dataset(trial, samples.shape[1:], "held-out", trial.protocol.samples)
-    distance = measure_distance(
-        samples,
-        held_out.samples,
-        y_direction=held_out.direction,
-        projections=trial.protocol.projections,
-        seed=trial.seed,
-    )
-    support = None if held_out.law is None else held_out.law.support
-    leak = None if support is None else leakage(samples, support)
-    return distance.to_dict() | {"leakage": leak}
+        return None
+    return dataset(trial, samples.shape[1:], "held-out", trial.protocol.samples)
 
 
 def _sample(

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from ...errors import ArtefactError
 from ...storage.files import atomic_write, write_bytes
 from ...storage.sealed import seal_json, sensible, unseal_json
-from ..store.outcome import Moment, RiskNumbers
+from ..store.metrics import Moment, RiskNumbers
 
 if TYPE_CHECKING:
     from ...data import Law

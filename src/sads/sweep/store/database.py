@@ -19,7 +19,7 @@ from ...storage.sealed import SEAL, expect
 from ..describe.plan import Planned
 from ..describe.trial import Trial
 from .layout import Layout
-from .outcome import RiskNumbers, TrialResult
+from .outcome import TrialResult
 from .rows import (
     DONE,
     FAILED,
@@ -35,12 +35,8 @@ from .rows import (
 )
 
 VERSION = 4
-# The columns that each version added.
-_ADDED = {
-    2: {SEAL: "TEXT"},
-    3: dict.fromkeys([*RiskNumbers.model_fields, "risk_seconds"], "REAL") | {"moments": "TEXT"},
-    4: {"leakage": "REAL"},
-}
+# Columns that came after the first version: older databases are given those that they lack.
+_ADDED = {SEAL: "TEXT", "moments": "TEXT"} | dict.fromkeys(NUMBERS, "REAL")
 _SCHEMA = f"""
 CREATE TABLE sweep (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE trials (
@@ -75,8 +71,7 @@ class Store:
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 if known:
                     verified(self._connection, known)
-                if 0 < known < VERSION:
-                    self._migrate(known)
+                    self._add_columns(known)
             except BaseException:
                 self._connection.close()
                 raise
@@ -104,12 +99,15 @@ class Store:
             seal_facts(run)
             seal_rows(run)
 
-    def _migrate(self, known: int) -> None:
-        """Bring a database of an older version to this one."""
+    def _add_columns(self, known: int) -> None:
+        """Give a database of an older version the columns that have been added since."""
+        columns = self._connection.execute("PRAGMA table_info(trials)").fetchall()
+        missing = _ADDED.keys() - {column[1] for column in columns}
+        if not missing and known == VERSION:
+            return
         with self._transaction() as run:
-            for version in range(known + 1, VERSION + 1):
-                for name, kind in _ADDED[version].items():
-                    run.execute(f"ALTER TABLE trials ADD COLUMN {name} {kind}")
+            for name in sorted(missing):
+                run.execute(f"ALTER TABLE trials ADD COLUMN {name} {_ADDED[name]}")
             run.execute(f"PRAGMA user_version = {VERSION}")
             seal_facts(run)
             seal_rows(run)

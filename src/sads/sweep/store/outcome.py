@@ -3,26 +3,24 @@
 A finished result is also a file, with a checksum; see `sads.storage.sealed`.
 """
 
-from datetime import datetime
+import os
+import socket
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from ...errors import ArtefactError
 from ...storage.files import reason
 from ...storage.sealed import expect, seal_json, sensible, unseal_json
 from ..describe.trial import Trial
+from .metrics import Message, Metrics, Moment, Size
 
 Kind = Literal["final", "passing", "disk", "setup"]
-Size = Annotated[float, Field(ge=0)]
 
 
-class _Message(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """A message between driver and workers."""
-
-
-class Conditions(_Message, frozen=True):
+class Conditions(Message, frozen=True):
     """How the trials of a sweep are run.
 
     Attributes:
@@ -56,56 +54,7 @@ class Job(Conditions, frozen=True):
     attempt: int = 1
 
 
-class RiskNumbers(_Message, frozen=True):
-    """The exact risk of a network, where the law of its data is known; see `sads.learning.risk`.
-
-    `along` and `off` are None where the data spans the whole space. Errors are standard errors.
-    """
-
-    risk: Size | None = None
-    risk_error: Size | None = None
-    risk_along: Size | None = None
-    risk_along_error: Size | None = None
-    risk_off: Size | None = None
-    risk_off_error: Size | None = None
-    nats: Size | None = None
-    nats_error: Size | None = None
-
-
-class Moment(RiskNumbers, frozen=True):
-    """The risk after some steps of training."""
-
-    step: int = Field(ge=1)
-
-
-class Metrics(RiskNumbers, frozen=True):
-    """What was measured: distances to held-out data (`sads.distances.Distance`) and exact risk.
-
-    Without samples there are no distances. `loss` is the mean over the last tenth of the training.
-    `w2_direction` is for rank-one data. `leakage` is the root mean square of the part of samples
-    outside the subspace of the data, where the law is known and does not fill the whole space.
-    """
-
-    sw2: Size | None
-    standard_error: Size | None
-    msw2: Size | None
-    msw2_optimised: Size | None
-    msw2_null: Size | None
-    p_value: float | None = Field(ge=0, le=1)
-    projections: int | None = Field(ge=1)
-    w2_direction: Size | None
-    loss: Size
-    leakage: Size | None = None
-
-    @model_validator(mode="after")
-    def _distances_are_whole(self) -> "Metrics":
-        sizes = (self.sw2, self.msw2, self.msw2_optimised, self.msw2_null, self.p_value)
-        if len({value is None for value in (*sizes, self.projections)}) > 1:
-            raise ValueError("some distances are missing: expected all of them or none")
-        return self
-
-
-class Timings(_Message, frozen=True):
+class Timings(Message, frozen=True):
     """Seconds spent on each part, over all attempts that the result builds on.
 
     Only the last attempt counts for the risk. Results older than this measurement have no time.
@@ -121,7 +70,7 @@ class Timings(_Message, frozen=True):
         return sum(getattr(self, name) or 0.0 for name in type(self).model_fields)
 
 
-class Provenance(_Message, frozen=True):
+class Provenance(Message, frozen=True):
     """Where and by what a result was computed."""
 
     host: str
@@ -130,6 +79,19 @@ class Provenance(_Message, frozen=True):
     finished: str
     versions: dict[str, str]
 
+    @classmethod
+    def of(cls, job: Job) -> "Provenance":
+        """What is known of a job in this process, now."""
+        from ...geometry.plan import software_versions
+
+        return cls(
+            host=f"{socket.gethostname()}:{os.getpid()}",
+            device=job.device,
+            threads=job.threads,
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions=software_versions(),
+        )
+
     @field_validator("finished")
     @classmethod
     def _is_a_time(cls, finished: str) -> str:
@@ -137,7 +99,7 @@ class Provenance(_Message, frozen=True):
         return finished
 
 
-class TrialResult(_Message, frozen=True):
+class TrialResult(Message, frozen=True):
     """The result of a trial.
 
     Attributes:
@@ -177,7 +139,7 @@ def read_result(path: Path) -> TrialResult:
     return result
 
 
-class Failure(_Message, frozen=True):
+class Failure(Message, frozen=True):
     """Why a trial has no result.
 
     Attributes:
@@ -191,7 +153,7 @@ class Failure(_Message, frozen=True):
     error: str
 
 
-class Outcome(_Message, frozen=True):
+class Outcome(Message, frozen=True):
     """The answer of a worker: a result, or why there is none."""
 
     result: TrialResult | None = None

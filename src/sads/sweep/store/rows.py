@@ -18,7 +18,8 @@ from ...storage.files import reason
 from ...storage.sealed import SEAL, expect, json_digest, parse_json
 from ..describe.position import Place
 from ..describe.trial import Trial
-from .outcome import Metrics, Moment, Provenance, RiskNumbers, Timings
+from .metrics import Metrics, Moment, RiskNumbers
+from .outcome import Provenance, Timings
 
 DONE, PENDING, FAILED, QUARANTINED = "done", "pending", "failed", "quarantined"
 STATUSES = (DONE, PENDING, FAILED, QUARANTINED)

@@ -17,12 +17,13 @@ from ...errors import InputError
 from ...storage.files import atomic_write, regular_file, write_bytes
 from ...storage.sealed import SEAL, expect, json_digest, parse_json
 from ..describe.trial import Trial
-from .outcome import Metrics, Provenance, Timings, TrialResult
+from .metrics import Metrics
+from .outcome import Provenance, Timings, TrialResult
 from .rows import DONE, STATUSES, known_fields, required_fields
 
 PROTOCOL = "protocol_"
 TRIAL = {"id", "status", *required_fields(Metrics)}
-NEEDED = TRIAL | {*required_fields(Timings), *Provenance.model_fields, "code", "attempts"}
+NEEDED = TRIAL | required_fields(Timings) | required_fields(Provenance) | {"code", "attempts"}
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
