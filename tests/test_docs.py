@@ -103,7 +103,7 @@ def test_commands_in_sentences_exist_with_their_options(name, rest):
 def test_python_stands_on_pages_that_are_executed():
     kinds = {page: {block.language for block in blocks(page)} for page in PAGES}
     elsewhere = {page for page, languages in kinds.items() if "python" in languages} - {*RUN}
-    # The first has a test of its own; the second shows how its long sweep is gone on with.
+    # The first has a test of its own; the second needs a Slurm cluster.
     assert elsewhere <= {ROOT / "README.md", ROOT / "docs" / "sweeps.md"}
 
 
