@@ -9,6 +9,7 @@ published = "Peebles and Xie 2023"
 reduced = ""        # what is less than published
 networks = 48       # untrained ones to look at
 batch = 16          # of the step that is forecast
+forecast = 12       # untrained networks behind that
 """
 
 import re
@@ -20,6 +21,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from ..directions import FOLDS
 from ..errors import InputError, expected_one_of
+from ..overview import FORECAST
 from ..specs import NetworkSpec, parse_shape
 from ..storage.sealed import json_digest
 from ..storage.toml import toml_as_json
@@ -42,6 +44,7 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
         reduced: what is less than published; empty for nothing.
         networks: untrained networks to look at.
         batch: of the step that is forecast; that of a summary unless given.
+        forecast: untrained networks behind the forecast.
 
     >>> entry = AtlasEntry(name="Small CNN", network="cnn", shape="1x8x8", kind="CNN")
     >>> entry.slug
@@ -56,6 +59,7 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
     reduced: Text = ""
     networks: int = Field(default=NETWORKS, ge=FOLDS, le=100_000)
     batch: int | None = Field(default=None, ge=2, le=4_096)
+    forecast: int = Field(default=FORECAST, ge=8, le=1_024)
 
     @field_validator("shape")
     @classmethod
@@ -69,7 +73,11 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
     def identity(self) -> str:
-        """A digest of all that decides what is measured, with what its files hold."""
+        """A digest of what decides what is measured, with what its files hold.
+
+        The number of networks behind the forecast is not among it: a row tells it, and one with
+        another number gets a new forecast alone.
+        """
         about = {"network": self.network.digest(), "shape": self.shape, "networks": self.networks}
         return json_digest(about | ({} if self.batch is None else {"batch": self.batch}))
 
