@@ -197,8 +197,8 @@ def test_the_measured_order_is_told_without_a_significant_one(atlas):
         summary = row.summary | {"forecast": forecast, "untold": dict(untold)}
         return last_words(row.model_copy(update={"summary": summary}))
 
-    assert words(forecast_of(drifts, 0.5)) == "not told: a pace is known to ± 25 % only"
-    assert words(forecast_of(drifts, 0.1)) == "no order: all alike, typically to ± 5 %"
+    assert words(forecast_of(drifts, 0.5)) == "not told: typical errors of 25 % are too large"
+    assert words(forecast_of(drifts, 0.1)) == "no order beyond the errors, typically 5 %"
     assert words(forecast_of(drifts, 0.5, has_order=True)) == "low"
     assert "larger than the paces" in words(forecast_of(drifts, 50.0))
     why = f"so {row.summary['network']} has nothing to learn"

@@ -165,8 +165,8 @@ def last_words(row: AtlasRow) -> str:
     if not order.relative:
         return f"{UNKNOWN}: the errors are larger than the paces"
     if order.precision > PRECISE:
-        return f"{UNKNOWN}: a pace is known to ± {percentage(order.precision)} only"
-    return f"no order: all alike, typically to ± {percentage(order.precision)}"
+        return f"{UNKNOWN}: typical errors of {percentage(order.precision)} are too large"
+    return f"no order beyond the errors, typically {percentage(order.precision)}"
 
 
 def validity_words(row: AtlasRow) -> str:
