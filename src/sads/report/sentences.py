@@ -110,8 +110,8 @@ def _preference(spectrum: Spectrum, name: str, of: str) -> str:
         share, first = float(strongest), frequency_of_first(spectrum)
         if first is not None and share > MOST:
             return (
-                f"{name} {SAID[of]} {_pattern(first)} above all: its first direction (mean frequency "
-                f"{first:.2g} times white noise's) has {share:.0%} of the trace, and the others "
+                f"{name} {SAID[of]} {_pattern(first)} above all: its first direction (mean "
+                f"frequency {first:.2g} times white noise's) has {share:.0%} of the trace, and the others "
                 "prefer no scale"
             )
         alike = f"its directions of largest and of smallest eigenvalue are {_pattern(small)}"

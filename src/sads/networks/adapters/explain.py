@@ -52,13 +52,27 @@ def _advice(member: Adapted, x: Tensor, error: Exception) -> str:
     if missing and found is None:
         tried = "tried zeros like the input, vectors and tokens of its layers' widths, labels"
         return f"{tried}, and nothing fits; {_lines(member, missing)}"
-    found = found or (None if member.calling.inputs else other_layouts(member, x, t))
-    if found is None:
+    if not missing and member.calling.inputs is not None:
         return ""
+    found = found or other_layouts(member, x, t)
+    if found is None:
+        return _other_layout(member)
     if member.calling.inputs is not None:
         entries = ", ".join(f'"{name}": {code}' for name, code in found.given.items())
         return f"let your `inputs(x, t)` also return {{{entries}}}"
     return f"the call works with these lines, if they are what you mean: {_written(found)}"
+
+
+def _other_layout(member: Adapted) -> str:
+    """The lines that pass input and time in a layout that is not known; empty without names."""
+    how = member.convention
+    if not how.input or not how.time:
+        return ""
+    return (
+        "tried the time as floats, as a column and for each token, the input channels last, as "
+        f"tokens, flat and as a list, and nothing fits; {PLACE}: `def inputs(x, t):` | "
+        f'`    return {{"{how.input}": x, "{how.time}": t}}  # x and t as it wants them`'
+    )
 
 
 def _written(found: Proposal) -> str:
