@@ -5,7 +5,8 @@
 A block between `<!-- generated: NAME -->` and `<!-- end -->` in `docs/results.md`, in
 `docs/doctor.md`, in `docs/well-known.md` and in the pages of `docs/results` is made from the rows
 and verdicts in `docs/results` and `docs/atlas`, by the function of that name in `benchmarks.pages`.
-What the doctor says of the worth of its advice is made from the same rows and kept in the package.
+What commands say of the doctor's advice and of rotations is made from the same rows and kept in the
+package.
 `--check` writes nothing and says what is stale, with exit code 1. `--figures` draws the figures
 that read rows again.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from benchmarks.pages import atlas, badges, paper, registered, remedies
 from benchmarks.pages.markdown import ROWS, Lines, table
+from sads.alignment.measured_rotations import FILE as ROTATIONS
 from sads.doctor.worth import FILE as WORTH
 from sads.errors import InputError
 from sads.figures import READINGS, make_figure
@@ -105,9 +107,16 @@ def draw_figures() -> None:
             shutil.copy(Path(place) / f"{file_name(key)}.png", IMAGES)
 
 
-def worth_is_stale() -> bool:
-    """Whether the package says something else of the doctor's advice than the rows do."""
-    return WORTH.read_text() != remedies.worth_of_advice()
+#: Files of the package that hold measurements, and what makes each.
+PACKAGED: Mapping[Path, Callable[[], str]] = {
+    WORTH: remedies.worth_of_advice,
+    ROTATIONS: remedies.measured_rotations,
+}
+
+
+def stale_measurements() -> list[Path]:
+    """The files of the package that say something else than the rows do."""
+    return [path for path, make in PACKAGED.items() if path.read_text() != make()]
 
 
 def main() -> int:
@@ -118,16 +127,13 @@ def main() -> int:
     given = parser.parse_args()
     if given.figures:
         draw_figures()
-    late = stale()
-    for page in late:
-        print(page.relative_to(DOCS.parent))
+    late = [(path, rebuilt(path.read_text())) for path in stale()]
+    late += [(path, PACKAGED[path]()) for path in stale_measurements()]
+    for path, text in late:
+        print(path.relative_to(DOCS.parent))
         if not given.check:
-            page.write_text(rebuilt(page.read_text()))
-    if worth := worth_is_stale():
-        print(WORTH.relative_to(DOCS.parent))
-        if not given.check:
-            WORTH.write_text(remedies.worth_of_advice())
-    return 1 if given.check and (late or worth) else 0
+            path.write_text(text)
+    return 1 if given.check and late else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Held-out SW2 of models trained on rotated digits, by rotation and rank.
 
     python benchmarks/rotations.py run [--mnist DIR] [--workers 2]   trains what is not in the table
-    python benchmarks/rotations.py report                            means, errors, differences;
-                                              what `sads rotate` and `sads report` say of them
+    python benchmarks/rotations.py report                            means, errors, differences
     python benchmarks/rotations.py draw                              SW2 against rank, and samples
 
 Every training of a seed has the same initial network, data order and noise; only the rotation
@@ -14,7 +13,6 @@ import argparse
 import csv
 import io
 import itertools
-import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -52,13 +50,6 @@ ROTATIONS: list[tuple[str, int | None]] = [
     ("min", 64),
 ]
 SHAPES = {"digits": (1, 8, 8), "mnist": (1, 16, 16)}
-TOLD = {"digits": "8x8 digits", "mnist": "16x16 MNIST"}  # what commands say, of these rotations:
-TOLD_ROTATIONS: list[tuple[str, int | None]] = [
-    ("identity", None),
-    ("min", None),
-    ("random", None),
-    ("min", 1),
-]
 
 
 def read_table() -> list[dict[str, str]]:
@@ -172,12 +163,8 @@ def _row(data: str, trial: dict[str, Any], out: Path) -> dict[str, Any]:
 
 
 def report() -> None:
-    """Means, standard errors and paired differences, as Markdown; and what commands say."""
-    from sads.alignment.measured_rotations import FILE
-    from sads.storage.files import atomic_write, write_bytes
-
+    """Means, standard errors and paired differences, as Markdown."""
     rows = read_table()
-    atomic_write(FILE, write_bytes(f"{json.dumps(told(rows), indent=1)}\n".encode()))
     for data, steps in sorted({(r["data"], int(r["steps"])) for r in rows}):
         part = [r for r in rows if r["data"] == data and int(r["steps"]) == steps]
         groups: dict[tuple[str, str], dict[str, float]] = {}
@@ -198,26 +185,6 @@ def report() -> None:
                 f"| {name[0]} | {name[1] or 'all'} | {len(values)} | "
                 f"{mean_error(list(values.values()))} | {' | '.join(gaps)} |"
             )
-
-
-def told(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """The rows of `sads.alignment.measured_rotations`."""
-    kinds = [(d, r, k, s) for d in TOLD for r, k in TOLD_ROTATIONS for s in BUDGETS[d]]
-    return [
-        {
-            "data": TOLD[data],
-            "rotation": rotation,
-            "rank": rank,
-            "steps": steps,
-            "sw2": [
-                float(row["sw2"])
-                for row in sorted(rows, key=_order)
-                if (row["data"], row["rotation"]) == (data, rotation)
-                and (row["rank"], int(row["steps"])) == (str(rank or ""), steps)
-            ],
-        }
-        for data, rotation, rank, steps in kinds
-    ]
 
 
 def mean_error(values: list[float]) -> str:

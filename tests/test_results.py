@@ -17,8 +17,8 @@ def test_no_page_is_stale():
     assert not late, f"{late} differ from their rows: make results"
 
 
-def test_the_doctor_says_of_its_advice_what_the_rows_say():
-    assert not results.worth_is_stale(), "make results"
+def test_commands_say_what_the_rows_say():
+    assert not results.stale_measurements(), "make results"
 
 
 def test_a_changed_number_is_seen():

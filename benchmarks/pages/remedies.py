@@ -3,11 +3,12 @@
 import csv
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from typing import Any
 
+from sads.alignment.measured_rotations import MeasuredRotation
 from sads.doctor.worth import Worth
 from sads.figures.stored_experiments import finished, present
 from sads.statistics.means import mean_interval, paired_differences
@@ -120,6 +121,51 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
         return [short(part) for part in value] if isinstance(value, tuple) else value
 
     return {key: short(value) for key, value in row.items()}
+
+
+#: The datasets of `rotations.csv` as commands name them, and the experiments with other ones.
+IMAGES = {"digits": "8x8 digits", "mnist": "16x16 MNIST"}
+NAMES = {"digits": "digits", "mnist": "MNIST", "npy": "CIFAR-10 in grey"}
+REGISTERED = ("advice", "rotations")
+#: What commands speak of: the whole rotations, and W_min of the leading direction alone.
+SPOKEN = ((AS_IT_IS, None), ("min", None), ("random", None), ("whiten", None), ("min", 1))
+
+
+def rotations_measured() -> list[MeasuredRotation]:
+    """The trainings under rotations of the data, seeds together, for all that has enough seeds."""
+    groups: dict[Key, dict[int, float]] = {}
+    for key, seed, sw2 in _trained():
+        # A training that is part of two experiments is the same training.
+        groups.setdefault(key, {}).setdefault(seed, sw2)
+    groups = {key: sw2 for key, sw2 in groups.items() if len(sw2) >= LEAST_SEEDS}
+    turned = {(*run, steps) for *run, rotation, _, steps in groups if rotation != AS_IT_IS}
+    return [
+        MeasuredRotation(network, data, rotation, rank, steps, tuple(sw2[s] for s in sorted(sw2)))
+        for (network, data, rotation, rank, steps), sw2 in groups.items()
+        if (rotation, rank) in SPOKEN and (network, data, steps) in turned
+    ]
+
+
+def _trained() -> Iterator[tuple[Key, int, float]]:
+    """Network, data, rotation, rank and steps of each training, with its seed and SW2."""
+    with open(ROWS / "rotations.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            rank = int(row["rank"]) if row["rank"] else None
+            key = (PAPER, IMAGES[row["data"]], row["rotation"], rank, int(row["steps"]))
+            yield key, int(row["seed"]), float(row["sw2"])
+    for name in REGISTERED:
+        if not (ROWS / f"claims-{name}.csv").is_file():
+            continue
+        for row in finished(ROWS, name):
+            size, kind = row["shape"].split("x", 1)[1], re.split("[:,]", row["data"])[0]
+            key = (row["network"], f"{size} {NAMES[kind]}", row["rotation"], row["rank"] or None)
+            yield (*key, row["protocol_iterations"]), row["seed"], row["sw2"]
+
+
+def measured_rotations() -> str:
+    """The same as the package keeps it."""
+    lines = ",\n".join(f"  {json.dumps(_rounded(asdict(row)))}" for row in rotations_measured())
+    return f"[\n{lines}\n]\n"
 
 
 def rotations() -> Lines:

@@ -1,14 +1,19 @@
 """What rotations of the data did to trained networks.
 
-Measured by `benchmarks/rotations.py`, which writes it into `measured_rotations.json`: held-out SW2
-of `iddpm-16` for every seed, at a short and at a longer training.
+The trainings are those of `benchmarks/rotations.py` and of the registered experiments with rotated
+images. `make results` writes what came out into `measured_rotations.json`: held-out SW2 of every
+seed, by network, data and number of steps.
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = Path(__file__).with_suffix(".json")
+from ..statistics.means import mean_interval, paired_differences
+
+TIME_BLIND, SEES_TIME = "iddpm-16", "iddpm-16,groups=8"  # the networks that were tried
+FILE = Path(__file__).with_suffix(".json")  # written by `make results`
 
 
 @dataclass(frozen=True)
@@ -16,13 +21,15 @@ class MeasuredRotation:
     """Held-out SW2 under one rotation.
 
     Attributes:
+        network: what was trained.
         data: what was rotated.
-        rotation: `identity`, `min` or `random`.
+        rotation: `identity`, `min`, `random` or `whiten`.
         rank: leading data directions that moved; None for all.
         steps: of each training.
         sw2: one value for each seed.
     """
 
+    network: str
     data: str
     rotation: str
     rank: int | None
@@ -34,3 +41,21 @@ def measured_rotations() -> tuple[MeasuredRotation, ...]:
     """All that was measured."""
     rows = json.loads(FILE.read_text())
     return tuple(MeasuredRotation(**row | {"sw2": tuple(row["sw2"])}) for row in rows)
+
+
+def outcomes(network: str, one: str, other: str) -> Counter[str]:
+    """In how many runs one rotation was better or worse than another, or neither ("open").
+
+    A run is a dataset with a number of steps. One rotation is better where the 95 % interval of the
+    difference of SW2, paired by seed, lies below zero.
+    """
+    rows = [row for row in measured_rotations() if row.network == network and row.rank is None]
+    sw2 = {(row.data, row.steps, row.rotation): dict(enumerate(row.sw2)) for row in rows}
+    counts = Counter[str]()
+    for data, steps in dict.fromkeys((row.data, row.steps) for row in rows):
+        pair = [sw2.get((data, steps, rotation), {}) for rotation in (one, other)]
+        _, interval = mean_interval(paired_differences(*pair))
+        if interval is not None:
+            low, high = interval
+            counts["better" if high < 0 else "worse" if low > 0 else "open"] += 1
+    return counts

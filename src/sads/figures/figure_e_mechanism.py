@@ -43,6 +43,7 @@ from .verdict import Finding
 EXPERIMENT = "mechanism"
 PAPER = "iddpm-16"
 MEASURES = ("sw2", "w2_direction", "leakage", "risk", "risk_along", "risk_off")
+CLOSE = 0.15  # labels of points this close in height go to different sides
 EFFECTS = ("sw2", "risk_along", "risk_off")
 #: What is granted to the paper's network, alone, and the network that has it.
 GRANTED: Mapping[str, str] = MappingProxyType(
@@ -110,19 +111,21 @@ def draw(data: Data) -> Figure:
     left.set_xlabel("log (first / middle direction), 95 %")
     left.legend(fontsize=6)
     own, aniso = effects(data.rows, "sw2"), ratios(data.rows)
-    for name, by_seed in own.items():
-        if by_seed and name in aniso:
-            right.plot(aniso[name], np.mean(list(by_seed.values())), "o", color=BLACK, markersize=3)
-            right.annotate(
-                ",".join(NetworkSpec.parse(name).options) or "the paper's",
-                (aniso[name], float(np.mean(list(by_seed.values())))),
-                fontsize=5,
-                xytext=(2, 2),
-                textcoords="offset points",
-            )
+    means = {name: float(np.mean([*own[name].values()])) for name in aniso if own.get(name)}
+    for name, mean in means.items():
+        right.plot(aniso[name], mean, "o", color=BLACK, markersize=3)
+        crowded = any(0 < other - mean < CLOSE for other in means.values())
+        right.annotate(
+            ",".join(NetworkSpec.parse(name).options) or "the paper's",
+            (aniso[name], mean),
+            fontsize=5,
+            xytext=(2, -6 if crowded else 2),
+            textcoords="offset points",
+        )
     right.set_xscale("log")
     right.xaxis.set_major_formatter(ScalarFormatter())
     right.xaxis.set_minor_formatter(NullFormatter())
+    right.set_xticks([10, 30, 100, 300])
     right.axhline(0, color=GREY, linewidth=0.6)
     right.set_xlabel("first / middle eigenvalue")
     right.set_ylabel("log SW$_2$ first / middle")

@@ -5,7 +5,13 @@ from statistics import median
 from typing import Any
 
 from ..alignment import Alignment, Rotation
-from ..alignment.measured_rotations import MeasuredRotation, measured_rotations
+from ..alignment.measured_rotations import (
+    SEES_TIME,
+    TIME_BLIND,
+    MeasuredRotation,
+    measured_rotations,
+    outcomes,
+)
 from ..geometry import Geometry
 from .directions import headline
 from .geometry import provenance, taken_as
@@ -158,22 +164,34 @@ def rotation_sentences(rotation: Rotation) -> list[str]:
 
 
 def measured_sentences() -> list[str]:
-    """What rotations have brought where it was measured, by dataset, and what follows."""
-    rows = measured_rotations()
-    lines = []
-    for data in dict.fromkeys(row.data for row in rows):
-        own = [row for row in rows if row.data == data]
+    """What rotations have brought where it was measured, by network and dataset."""
+    rows, lines = measured_rotations(), []
+    for network, data in dict.fromkeys((row.network, row.data) for row in rows):
+        own = [row for row in rows if (row.network, row.data) == (network, data)]
         steps = max(row.steps for row in own)
         parts = [f"{_over_seeds(row.sw2)} {_under(row)}" for row in own if row.steps == steps]
         lines.append(
-            f"Measured on {data}, {steps:,} steps of iddpm-16, held-out SW2 as median of "
+            f"Measured on {data}, {steps:,} steps of {network}, held-out SW2 as median of "
             f"{len(own[0].sw2)} seeds (least to most): {', '.join(parts)}."
         )
-    return [
-        *lines,
-        "Leaving the largest eigenvalue is what helped, not reaching the smallest: try a random "
-        "rotation too, which was ahead of min after shorter trainings.",
+    return [*lines, *(_what_rotations_did(network) for network in (TIME_BLIND, SEES_TIME))]
+
+
+def _what_rotations_did(network: str) -> str:
+    """How often rotations beat the images as they are, and a random one beats min."""
+    sight = "does not see" if network == TIME_BLIND else "sees"
+    told = [
+        f"{better} ({counts['better']} better, {counts['worse']} worse, {counts['open']} open)"
+        for better, counts in (
+            ("min against the images as they are", outcomes(network, "min", "identity")),
+            ("random against the images as they are", outcomes(network, "random", "identity")),
+            ("random against min", outcomes(network, "random", "min")),
+        )
+        if counts.total()
     ]
+    if not told:
+        return f"No rotation was tried with a network that {sight} the time."
+    return f"In {network}, which {sight} the time, over data and budgets: {'; '.join(told)}."
 
 
 def _over_seeds(values: Sequence[float]) -> str:
