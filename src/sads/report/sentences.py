@@ -109,10 +109,10 @@ def _preference(spectrum: Spectrum, name: str, of: str) -> str:
         strongest = values[: spectrum.structure.copies].sum() / values.sum()
         share, first = float(strongest), frequency_of_first(spectrum)
         if first is not None and share > MOST:
+            height = f"mean frequency {first:.2g} times white noise's"
             return (
-                f"{name} {SAID[of]} {_pattern(first)} above all: its first direction (mean "
-                f"frequency {first:.2g} times white noise's) has {share:.0%} of the trace, and the others "
-                "prefer no scale"
+                f"{name} {SAID[of]} {_pattern(first)} above all: its first direction ({height}) "
+                f"has {share:.0%} of the trace, and the others prefer no scale"
             )
         alike = f"its directions of largest and of smallest eigenvalue are {_pattern(small)}"
         return f"{name} prefers no scale: {alike} ({numbers})"
