@@ -1,9 +1,11 @@
 """Networks a second of an estimate on engines, and of the two ways to evaluate a stack.
 
-    python benchmarks/engines.py [--rounds 5] [--networks 1536] [--json FILE]
+    python benchmarks/engines.py [stacks] [one] [local] [dask] [--rounds 3] [--json FILE]
+
+Without names everything is measured; a round of one engine takes about half a minute on idle cores.
 
 Workers: networks a second of one and of two workers with one thread each, and of one process with
-as many threads as cores, in alternating rounds, from the first batch that has come to the last.
+as many threads as cores, in alternating rounds, from the fifth batch that has come to the last.
 Bare: what two processes that multiply matrices do on this machine against one alone, in the same
 rounds; more than that no engine can give. Stacks: batches of the paper's U-Net through `vmap` and
 as ordinary batches, in turns and in one thread, in processor time, so that a busy machine counts
@@ -12,6 +14,7 @@ for little; the moments are compared bit by bit.
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -39,6 +42,8 @@ KINDS = {
     "dask, 1 worker": {"engine": "dask", "workers": 1},
     "dask, 2 workers": {"engine": "dask", "workers": 2},
 }
+ENGINES = ("local", "dask")
+PARTS = ("stacks", "one", *ENGINES)
 BARE = """
 import time, torch
 torch.set_num_threads(1)
@@ -74,26 +79,31 @@ def bare(processes: int) -> int:
     return sum(int(p.communicate()[0]) for p in running)
 
 
-def workers(rounds: int, networks: int) -> dict:
-    found: dict[str, list[float]] = {name: [] for name in KINDS}
+def workers(engines: list[str], rounds: int, networks: int) -> dict:
+    """Rates of the engines that are asked for, each round told as it ends."""
+    asked = {n: e for n, e in KINDS.items() if e.get("engine", "one") in engines}
+    found: dict[str, list[float]] = {name: [] for name in asked}
     allowed = []
-    for _ in range(rounds):
-        for name, engine in KINDS.items():
-            found[name].append(rate(networks, **engine))
+    for number in range(rounds):
+        for name in reversed(asked) if number % 2 else asked:
+            found[name].append(rate(networks, **asked[name]))
+            print(f"{name}: {found[name][-1]:.0f} networks a second", file=sys.stderr, flush=True)
         allowed.append(bare(2) / bare(1))
     ratios = {
         name: [
             b / a
             for a, b in zip(found[f"{name}, 1 worker"], found[f"{name}, 2 workers"], strict=True)
         ]
-        for name in ("local", "dask")
+        for name in ENGINES
+        if name in engines
     }
     return {
         "networks": networks,
         "rates": {name: statistics.median(values) for name, values in found.items()},
         "ratios": ratios,
         "two to one": {name: statistics.median(values) for name, values in ratios.items()},
-        "bare": statistics.median(allowed),
+        "bare": allowed,
+        "load": os.getloadavg(),
     }
 
 
@@ -138,15 +148,20 @@ def stacks(batches: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--networks", type=int, default=1536)
+    parser.add_argument("parts", nargs="*", help="all unless given")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--networks", type=int, default=4096)
     parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    parts: list[str] = arguments.parts or [*PARTS]
     threads = torch.get_num_threads()
-    found = {"stacks": stacks(arguments.batches)}
-    torch.set_num_threads(threads)
-    found["workers"] = workers(arguments.rounds, arguments.networks)
+    found = {}
+    if "stacks" in parts:
+        found["stacks"] = stacks(arguments.batches)
+        torch.set_num_threads(threads)
+    if set(parts) - {"stacks"}:
+        found["workers"] = workers(parts, arguments.rounds, arguments.networks)
     text = json.dumps(found, indent=1)
     print(text)
     if arguments.json:

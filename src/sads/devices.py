@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import torch
 
-from .errors import InputError, SadsError
+from .errors import InputError, SadsError, is_memory_error
 
 
 def usable_device(name: str) -> torch.device:
@@ -29,10 +29,10 @@ def usable_device(name: str) -> torch.device:
 def placed(
     values: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None
 ) -> torch.Tensor:
-    """The values on a device, in a precision; the host does not wait for copies to a GPU.
+    """The values on a device and in a precision; copies to a GPU run in the background.
 
-    Only copies from pinned memory go on by themselves. PyTorch keeps such memory until they are
-    done, whoever frees it before.
+    Only copies from pinned memory can do so. PyTorch keeps that memory until they are done, even if
+    it is freed earlier.
     """
     if device.type == "cuda" and values.device.type == "cpu":
         return values.pin_memory().to(device, dtype, non_blocking=True)
@@ -59,7 +59,7 @@ def require_memory(needed: float, what: str, remedy: str) -> None:
     """Refuse work that cannot fit, before it begins.
 
     Raises:
-        InputError: if more bytes are needed than this process may still take.
+        InputError: if more bytes are needed than this process may still use.
     """
     there = available_memory()
     if needed > there:
@@ -70,7 +70,7 @@ def require_memory(needed: float, what: str, remedy: str) -> None:
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, its control group and its limits."""
+    """Bytes that the machine, the control group and the limits still leave to this process."""
     status = _status()
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     resident = [pages, *_group_limits()]
@@ -83,7 +83,7 @@ def available_memory() -> int:
 
 
 def _status() -> dict[str, int]:
-    """Bytes that this process uses, where the system tells."""
+    """The memory of this process in bytes, by name; empty where the system does not report it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -93,7 +93,7 @@ def _status() -> dict[str, int]:
 
 
 def _group_limits(root: Path = Path("/sys/fs/cgroup"), of: str = "/proc/self/cgroup") -> list[int]:
-    """Limits of the control groups around this process, of both versions of them."""
+    """The memory limits of the control groups around this process, in versions 1 and 2."""
     try:
         rows = [line.split(":", 2) for line in Path(of).read_text().splitlines()]
     except OSError:
@@ -107,7 +107,7 @@ def _group_limits(root: Path = Path("/sys/fs/cgroup"), of: str = "/proc/self/cgr
         else:
             continue
         parts = PurePosixPath(path.lstrip("/")).parts
-        # In a container the path may be seen from outside: then only the root is there.
+        # Inside a container the path may be that of the host: then only the root exists.
         for depth in range(len(parts) + 1):
             limits += _limit(home.joinpath(*parts[:depth], name))
     return limits
@@ -119,20 +119,6 @@ def _limit(path: Path) -> list[int]:
     except OSError:
         return []
     return [int(text)] if text.isdecimal() else []
-
-
-_SAID = (
-    *("can't allocate memory", "cannot allocate memory", "not enough memory", "out of memory"),
-    "can't start new thread",  # whose stack does not fit
-)
-
-
-def is_memory_error(error: BaseException) -> bool:
-    """Whether an error says that memory ran out; torch says so by a plain `RuntimeError`."""
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-        return True
-    text = str(error).lower()
-    return isinstance(error, (RuntimeError, OSError)) and any(said in text for said in _SAID)
 
 
 @contextmanager

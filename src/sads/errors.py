@@ -1,4 +1,4 @@
-"""The errors this package raises on purpose. Each says what was expected, what came, what to do."""
+"""The errors this package raises on purpose: what was expected, what was given, what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -17,13 +17,29 @@ class SadsError(Exception):
 
 
 def brief(error: BaseException) -> str:
-    """Kind and first line of an error that somebody else raised."""
+    """The type and the first line of an error that other code raised."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else 'no message'}"
 
 
+# How torch, the C++ library and the system say that memory ran out.
+_NO_MEMORY = (
+    *("can't allocate memory", "cannot allocate memory", "not enough memory", "out of memory"),
+    *("storage size calculation overflowed", "std::bad_alloc"),
+    "can't start new thread",  # whose stack does not fit
+)
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Whether an error says that memory ran out; torch raises a `RuntimeError` for it."""
+    if isinstance(error, MemoryError):
+        return True
+    text = str(error).lower()
+    return isinstance(error, (RuntimeError, OSError)) and any(part in text for part in _NO_MEMORY)
+
+
 def expected_one_of(name: object, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the one that was meant, and all that are known.
+    """The end of a sentence about an unknown name: the closest known name, and all known names.
 
     >>> expected_one_of("cosin", ["linear", "cosine"])
     ": did you mean 'cosine'? Known: linear, cosine"
@@ -68,7 +84,7 @@ def needs_figures() -> None:
     """Refuse to draw where matplotlib is not installed.
 
     Raises:
-        InputError: then.
+        InputError: if it is not installed.
     """
     from importlib.util import find_spec
 

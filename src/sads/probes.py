@@ -31,10 +31,10 @@ class Probe(ABC):
 
     Attributes:
         kind: its name in the grammar.
-        spelling: the whole of it there, with what stands behind the colon.
-        takes: what it is made from there: `nothing`, `a number`, `a point` or `data`.
-        shift_free: whether it looks the same after any permutation of positions, so that it keeps
-            every symmetry of the architecture.
+        spelling: how it is written there, with what follows the colon.
+        takes: what follows the colon: `nothing`, `a number`, `a point` or `data`.
+        shift_free: whether any permutation of positions leaves it the same, so that it keeps every
+            symmetry of the architecture.
     """
 
     kind: ClassVar[str]
@@ -48,7 +48,7 @@ class Probe(ABC):
 
     @abstractmethod
     def draw(self, t: Steps, shape: Shape, schedule: DiffusionPath, rng: Rng) -> Inputs:
-        """One input of a shape for each of the timesteps t."""
+        """Draw one input of this shape for each timestep in t."""
 
     @abstractmethod
     def energy(self, size: int, schedule: DiffusionPath) -> Table:
@@ -56,7 +56,7 @@ class Probe(ABC):
 
     @property
     def isotropic_variance(self) -> float | None:
-        """The variance v where E[x x^T] = v I at every timestep, and v > 0; None elsewhere."""
+        """The variance v if E[x x^T] = v I with v > 0 at every timestep, else None."""
         return None
 
 

@@ -3,8 +3,8 @@
 A stream is a function of the version of the draws, a purpose in words, a seed and further whole
 numbers (a batch, a block). All of them enter one `numpy.random.SeedSequence`, whose pool mixes 256
 bits of the purpose's digest with the rest. So no two purposes share a stream, and none is that of
-somebody's `default_rng(k)` or `torch.manual_seed(k)`. With plain seeds both happen: distances
-projected data drawn from `default_rng(0)` on rows of the data itself.
+somebody's `default_rng(k)` or `torch.manual_seed(k)`. Plain seeds allowed both: data drawn from
+`default_rng(0)` was once projected on directions that were rows of the data itself.
 
 `DRAWS` is the version of the draws and part of what identifies a trial or a geometry: what was
 begun with one version is never continued with another.
@@ -29,7 +29,7 @@ Random = Union[int, np.random.Generator, "torch.Generator"]
 
 
 def checked_seed(seed: int) -> int:
-    """The seed itself, if it is one.
+    """The seed, if it is a valid one.
 
     Raises:
         InputError: for anything but a whole number from 0 to 2^63 - 1.
@@ -62,7 +62,7 @@ def stream(seed: int, purpose: str, *keys: int) -> np.random.Generator:
 
 
 def fast_stream(seed: int, purpose: str, *keys: int) -> np.random.Generator:
-    """Like `stream`, for draws whose time counts."""
+    """Like `stream`, but faster."""
     return np.random.Generator(np.random.SFC64(sequence(seed, purpose, *keys)))
 
 
@@ -78,20 +78,20 @@ def torch_stream(seed: int, purpose: str, *keys: int) -> "torch.Generator":
 def fill_state(generator: "torch.Generator", seeds: np.random.SeedSequence) -> None:
     """Start torch's generator for the CPU from all 19,937 bits that a seed sequence gives.
 
-    `manual_seed` uses the lowest 32 bits of its argument alone, so that streams would meet.
+    `manual_seed` uses only the lowest 32 bits of its argument, so that streams would collide.
     """
     import torch
 
     generator.manual_seed(0)
     state = generator.get_state().clone()
     words = np.random.MT19937(seeds).state["state"]["key"].astype("<u8")
-    # Behind the seed (8 bytes), two 32-bit numbers and the position (8) stand the 624 words.
+    # The 624 words follow the seed (8 bytes), two 32-bit numbers and the position (8 bytes).
     state[24 : 24 + 8 * 624] = torch.from_numpy(words.view(np.uint8))
     generator.set_state(state)
 
 
 def as_seed(given: Random) -> int:
-    """A seed from what a caller gave; a generator is drawn from once, so that two calls differ.
+    """A seed from what a caller gave; a generator gives a new one at each call.
 
     Raises:
         InputError: for anything but a seed or a generator of NumPy or torch.
@@ -120,12 +120,12 @@ def as_generator(given: Random, purpose: str) -> np.random.Generator:
 
 
 def fixed_stream(constant: int) -> np.random.Generator:
-    """The generator of a constant that is part of what a dataset is, in every version."""
+    """The generator for a constant that defines a dataset; it is the same in every version."""
     return np.random.default_rng(constant)
 
 
 def global_stream() -> np.random.Generator:
-    """A generator that 62 bits from torch's global one start, for modules made without a seed."""
+    """A generator started by 62 bits of torch's global one, for modules made without a seed."""
     import torch
 
     return np.random.default_rng(int(torch.randint(2**62, ()).item()))
@@ -145,8 +145,8 @@ def start_global_generators(seed: int, purpose: str, *keys: int) -> None:
 def start_global_generators_as_before() -> None:
     """Start them from the plain seed 0, as version 1 of the draws did.
 
-    The fingerprint of a family is made of a network from there. It is a name and no estimate, and
-    it must not change: stored geometries, rotations and trainings are found by it.
+    The fingerprint of a family is taken of a network made in this state. It is a name, not an
+    estimate, and it must not change: stored geometries, rotations and trainings are found by it.
     """
     import torch
 

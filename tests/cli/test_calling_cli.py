@@ -112,7 +112,7 @@ def test_a_dry_run_says_everything_and_estimates_nothing(sads, nets):
     assert (code, err) == (0, "")
     first = out.splitlines()[0]
     assert "looks like a flow-matching network (`velocity`)" in first
-    assert "write `prediction=flow` behind its name" in first
+    assert "write `prediction=flow` after its name" in first
     for said in ("integrated exactly", "Features in float32", "64 x 64 entries", "GiB", "Nothing"):
         assert said in out
     assert not (nets / "run").exists()

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -130,6 +131,34 @@ def test_a_subspace_that_was_not_asked_for_is_announced_with_its_time(
             time.sleep(pause)
     said = capsys.readouterr().err
     assert said.count("is estimated in the subspace dct:32, which will take about") == warned
+
+
+def test_the_time_in_a_chosen_subspace_is_said_before_the_first_network(sads, monkeypatch):
+    """At the pace of the networks whose precisions were compared, which is slowed down here."""
+    from sads.geometry import run, subspace_choice
+
+    monkeypatch.setattr(subspace_choice, "available_memory", lambda: 2**19)
+    monkeypatch.setattr("sads.cli.progress.LONG_SECONDS", 1.0)
+    settled, seen = run.settled, []
+
+    def paced(source, goal):
+        slow = settled(source, goal)
+        assert 0 < slow.pace < 1
+        return replace(slow, pace=10.0)
+
+    def stopped(*_):
+        seen.append("a batch")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "settled", paced)
+    monkeypatch.setattr(run._Run, "advance", stopped)
+    command = ("geometry", "cnn", "--shape", "1x12x12", "--networks", "240")
+    _, _, err = sads(*command, "--estimator", "naive")
+    assert seen == ["a batch"]
+    assert "which will take about 40 min for 240 networks" in err
+    seen.clear()
+    assert "which will take" not in sads(*command, "--subspace", "dct:4")[2]  # as was asked
+    assert seen == ["a batch"]
 
 
 def test_the_whole_time_is_stated(sads, monkeypatch, tmp_path):

@@ -109,7 +109,7 @@ def test_the_average_is_chosen_in_a_file_that_holds_both(sads, runs, tmp_path):
         assert told["total"] == _risk(sads, runs[name], "--data", RANK_ONE)["total"]
     code, out, err = sads("risk", *options, f"{file}:shadow")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "under 'shadow.': they stand under 'ema.', 'model.'" in err
+    assert "under 'shadow.': they are under 'ema.', 'model.'" in err
 
 
 def test_two_checkpoints_of_one_network_are_compared(sads, runs, tmp_path):

@@ -187,7 +187,7 @@ def test_data_can_be_drawn_along_a_direction_of_a_subspace(sads, stored):
 def test_the_doctor_examines_a_network_whose_factor_does_not_fit(sads, monkeypatch):
     from sads.devices import available_memory
 
-    for module in ("inspection.readout", "geometry.subspace_choice"):
+    for module in ("inspection.readout_base", "geometry.subspace_choice"):
         monkeypatch.setattr(f"sads.{module}.available_memory", lambda: 300 * 64**2 - 1)
     monkeypatch.setattr("sads.geometry.subspace_choice.MOST_ADAPTIVE", 16)
     monkeypatch.setattr("sads.geometry.subspace_choice.FEWEST_ADAPTIVE", 16)

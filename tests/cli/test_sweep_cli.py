@@ -223,5 +223,7 @@ def test_ctrl_c_ends_cleanly(tmp_path):
     _, err = driver.communicate(timeout=60)
     assert driver.returncode == 130
     lines = [line for line in err.splitlines() if not line.startswith("sads: spec: ")]  # progress
-    assert lines == ["sads: interrupted; with --out the same command goes on from what was stored"]
+    assert lines == [
+        "sads: interrupted; with --out the same command continues from what was stored"
+    ]
     assert not list(out.glob("*-wal"))

@@ -12,7 +12,8 @@ import pytest
 
 import sads as package
 from sads.cli import main
-from sads.cli.failures import explained, lacks_memory
+from sads.cli.failures import explained
+from sads.errors import is_memory_error
 
 TINY = ["mlp,width=8,depth=1", "--shape", "1x4x4"]
 LINE = "rank-one:dct:0,count=50"
@@ -162,4 +163,4 @@ def test_long_messages_are_cut():
     line, code = explained(package.InputError("9" * 5000))
     assert code == 2
     assert len(line) < 700
-    assert not lacks_memory(ValueError("out of memory"))
+    assert not is_memory_error(ValueError("out of memory"))

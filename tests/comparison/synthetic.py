@@ -7,7 +7,8 @@ from sads.geometry import Geometry
 from sads.geometry.geometry import exact_geometry
 from sads.geometry.plan import Plan
 from sads.geometry.running_sums import State
-from sads.inspection.readout import ReadOut, Sampled
+from sads.inspection.readout import Sampled
+from sads.inspection.readout_base import ReadOut
 
 
 def plan_of(readout: ReadOut, **fields) -> Plan:

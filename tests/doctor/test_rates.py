@@ -1,13 +1,16 @@
 """Healthy networks are left in peace: what is usual is said in one line, and how often it is."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import sads
 from benchmarks import doctor_cost as costs
+from benchmarks import doctor_looks as looks
 from benchmarks import doctor_rates as rates
 from sads.doctor import Diagnosis, Finding
+from sads.doctor.findings import spectrum
 from sads.presentation.doctor import sentences
 
 RECORDED = ("tensors", "vectors", "signals", "zeros")
@@ -121,3 +124,24 @@ def test_a_first_look_says_the_same_of_every_recorded_network():
 def test_the_table_of_costs_is_that_of_the_record():
     page = costs.PAGE.read_text()
     assert costs.page_with(costs.table(costs.read_costs()), page) == page
+
+
+def test_the_table_of_looks_is_that_of_the_simulation():
+    page = looks.PAGE.read_text()
+    assert looks.page_with(looks.table(looks.read_looks()), page) == page
+
+
+def test_a_first_look_seldom_decides_otherwise_than_all_networks():
+    """In the recorded simulation, and that a wrong decision would be seen by it."""
+    rows = looks.read_looks()
+    decided = sum(row["ended early"] for row in rows)
+    assert decided > 1000
+    assert sum(row["ended early with another answer"] for row in rows) < 0.002 * decided
+
+
+def test_a_simulated_first_look_that_is_too_sure_is_seen(monkeypatch):
+    """Without the reach of four standard errors a share near its limit is decided wrongly."""
+    monkeypatch.setattr(spectrum, "CERTAIN", 0.0)
+    rng, truth = np.random.default_rng(0), looks.smooth(0.5)
+    outcomes = [looks.said(spectrum.low_frequency_heavy, truth, truth, rng) for _ in range(30)]
+    assert sum(early and first != alone for early, first, alone, _ in outcomes) >= 5

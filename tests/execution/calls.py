@@ -32,3 +32,16 @@ def threads(text: str) -> str:
 def fail(text: str) -> str:
     """A call that raises."""
     raise RuntimeError(text)
+
+
+def faults(text: str) -> str:
+    """Pages that the kernel cleared for ten blocks asked for and freed one after the other."""
+    import resource
+
+    import numpy
+
+    numpy.full(int(text), 1.0)
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+    for _ in range(10):
+        numpy.full(int(text), 1.0)
+    return str(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before)

@@ -14,7 +14,7 @@ from sads.errors import InputError
 from sads.execution.engines import DaskEngine, Engine, LocalEngine, make_engine
 from sads.execution.local import EngineError, WorkerLostError
 
-from .calls import die, fail, shout, threads, who
+from .calls import die, fail, faults, shout, threads, who
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,6 +44,12 @@ def test_calls_run_side_by_side_in_other_processes(engine: Engine):
 
 def test_a_worker_has_one_torch_thread(engine: Engine):
     assert engine.submit(threads, "").result(timeout=300) == "1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no mallopt")
+def test_a_worker_keeps_the_memory_that_it_frees(engine: Engine):
+    """Ten blocks of 8 MB are 20,000 pages, each cleared anew where memory is given back."""
+    assert int(engine.submit(faults, str(2**20)).result(timeout=300)) < 5_000
 
 
 def test_a_worker_that_dies_harms_only_its_own_call(engine: Engine):

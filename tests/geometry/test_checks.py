@@ -123,3 +123,36 @@ def test_what_a_family_is_taken_for_is_known_after_the_check():
         ScoreFamily(lambda: Score(1e-3), SHAPE), Gaussian(1.0), 0
     ).assumptions
     assert (assumptions.prediction, assumptions.time, assumptions.time_to) == ("eps", "t", 999)
+
+
+class OneBuffer(nn.Module):
+    """Writes every answer into the same memory; may draw what it adds."""
+
+    def __init__(self, *, noisy: bool):
+        super().__init__()
+        self.last, self.noisy, self.memory = nn.Linear(17, 16), noisy, torch.zeros(1, 1, 4, 4)
+        self.calls = CALLS
+
+    def forward(self, x, t):
+        self.calls.append(1)
+        time = t.to(x)[:, None] / 1000
+        answer = self.last(torch.cat([x.flatten(1), time], dim=1)).view_as(x)
+        self.memory.copy_(answer + torch.randn(()) * self.noisy)
+        return self.memory
+
+
+CALLS: list[int] = []
+
+
+def test_every_network_is_asked_once_for_each_answer_that_is_needed():
+    """Two networks, twice for their own input and once for the other's; then noise and the time."""
+    CALLS.clear()
+    family = ScoreFamily(lambda: OneBuffer(noisy=False), (1, 4, 4), name="one buffer")
+    check_family(family, Zero(), 0, "explain")
+    assert len(CALLS) == 4 + 2 + 5
+
+
+def test_a_random_network_is_known_although_all_its_answers_share_their_memory():
+    family = ScoreFamily(lambda: OneBuffer(noisy=True), (1, 4, 4), name="noisy")
+    with pytest.raises(NetworkError, match="two different outputs for one input"):
+        check_family(family, Zero(), 0, "explain")

@@ -330,7 +330,7 @@ def test_networks_without_a_geometry_are_explained(tmp_path, how, message):
 
 
 def test_zero_output_at_the_probe_only_has_another_remedy():
-    with pytest.raises(NetworkError, match="probe elsewhere"):
+    with pytest.raises(NetworkError, match="choose another probe"):
         estimate_geometry(FAMILIES["linear"], probe=Zero())
 
 

@@ -292,7 +292,7 @@ class TestMemory:
     """What is chosen where the whole does not fit; factors are of 64 rows."""
 
     def _there(self, monkeypatch, size: float) -> None:
-        for module in ("inspection.readout", "geometry.subspace_choice", "devices"):
+        for module in ("inspection.readout_base", "geometry.subspace_choice", "devices"):
             monkeypatch.setattr(f"sads.{module}.available_memory", lambda: int(size))
 
     @pytest.fixture(autouse=True)

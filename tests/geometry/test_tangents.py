@@ -162,7 +162,7 @@ def test_it_is_stored_continued_and_told_apart(tmp_path):
 
 
 def test_what_has_no_tangent_kernel_is_refused():
-    with pytest.raises(NetworkError, match="tangent kernel there is zero: probe elsewhere"):
+    with pytest.raises(NetworkError, match="tangent kernel there is zero: choose another probe"):
         estimate(family(), probe=Point(np.zeros(SIZE)))
     with pytest.raises(NetworkError, match="no parameters that need gradients"):
         estimate(family(lambda: TwoLayers().requires_grad_(False)))

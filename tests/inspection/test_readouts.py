@@ -81,7 +81,7 @@ def test_it_is_stored_as_before_and_read_again(kind):
 
 
 def test_what_cannot_fit_is_refused_with_what_would(monkeypatch):
-    monkeypatch.setattr("sads.inspection.readout.available_memory", lambda: 300 * 1000**2)
+    monkeypatch.setattr("sads.inspection.readout_base.available_memory", lambda: 300 * 1000**2)
     monkeypatch.setattr("sads.devices.available_memory", lambda: 300 * 1000**2)
     Sampled((1, 1000)).require_memory()
     said = r"1,001 x 1,001 \(dense on 1x1001\) needs 0.3 GiB .* smaller shape, 1,000 rows would fit"

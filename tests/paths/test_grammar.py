@@ -10,7 +10,7 @@ from sads.errors import InputError
 from sads.path import EDM, PREDICTIONS, TIMES, RectifiedFlow, Schedule, VarianceExploding
 from sads.presentation.assumptions import sentence
 from sads.specs import NetworkSpec
-from sads.specs.paths import NAMES, OPTIONS, told_by
+from sads.specs.paths import NAMES, OPTIONS, stated_by
 
 SMALL = "cnn,width=4,depth=1"
 TOLD = st.fixed_dictionaries(
@@ -36,13 +36,13 @@ def test_every_option_is_written_as_it_was_read(fields, bare: bool, preset: str)
     assert str(spec) == text
     assert spec.fields == fields
     assert set(spec.fields) <= set(OPTIONS)
-    told = told_by(spec.fields)
-    assert told.prediction == fields.get("prediction")
-    assert told.reverse == ("reverse" in fields)
+    stated = stated_by(spec.fields)
+    assert stated.prediction == fields.get("prediction")
+    assert stated.reverse == ("reverse" in fields)
     if "path" in fields:
-        assert told.path is not None
-        assert told.path.kind == NAMES[fields["path"]]
-        assert told.path.steps == int(fields.get("levels", 1000))
+        assert stated.path is not None
+        assert stated.path.kind == NAMES[fields["path"]]
+        assert stated.path.steps == int(fields.get("levels", 1000))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_other_times_have_another_fingerprint_even_where_time_is_not_seen():
         (",levels=many", "levels is a whole number"),
         (",levels=5", "at least 21 steps"),
         (",levels=1000000", "at most 100,000 levels"),
-        (",path=vp,shift=2", "a shift is of the path flow"),
+        (",path=vp,shift=2", "only the path flow has a shift"),
         (",shift=-1", "positive number"),
         (",path=edm,time=sigma,reverse", "has no reverse"),
     ],

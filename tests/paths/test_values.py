@@ -101,8 +101,8 @@ def test_the_time_of_a_flow_is_its_share_of_noise():
         (lambda: RectifiedFlow(1), "at least 2 steps"),
         (lambda: RectifiedFlow(shift=0.0), "positive number, got 0"),
         (lambda: RectifiedFlow(shift=float("nan")), "positive number, got nan"),
-        (lambda: VarianceExploding(smallest=0.0), "positive smallest"),
-        (lambda: EDM(smallest=2.0, largest=1.0), "larger largest"),
+        (lambda: VarianceExploding(smallest=0.0), "must be positive"),
+        (lambda: EDM(smallest=2.0, largest=1.0), "the largest above it"),
         (lambda: EDM(rho=-1.0), "rho of EDM"),
         (lambda: path_of("straight"), "linear, cosine, flow, ve, edm"),
         (lambda: path_of("edm", 10, {"shift": 2.0}), "no parameters shift"),
@@ -140,14 +140,16 @@ class Ends(DiffusionPath):
 
 @pytest.mark.parametrize("prediction", ["v", "x0", "flow"])
 def test_predictions_that_tell_no_noise_without_signal_are_refused(prediction: str):
-    with pytest.raises(InputError, match=f"{prediction} does not tell .* level 4 .* no signal"):
+    with pytest.raises(
+        InputError, match=f"{prediction} does not determine .* level 4 .* no signal"
+    ):
         prediction_named(prediction).conversion(Ends(last=1.0))
     prediction_named(prediction).conversion(Ends())
 
 
 @pytest.mark.parametrize("prediction", ["x0", "score"])
 def test_predictions_that_tell_no_noise_without_noise_are_refused(prediction: str):
-    with pytest.raises(InputError, match=f"{prediction} does not tell .* level 0 .* no noise"):
+    with pytest.raises(InputError, match=f"{prediction} does not determine .* level 0 .* no noise"):
         prediction_named(prediction).conversion(Ends(first=0.0))
 
 

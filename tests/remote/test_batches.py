@@ -133,7 +133,7 @@ def test_the_first_worker_may_come_late(monkeypatch):
     [
         ("code", "0.1+abc", r"version .* of the code, the estimate 0\.1\+abc: install the same"),
         ("versions", {"torch": "1.0"}, "torch .* instead of 1.0"),
-        ("digests", ["other", "zero"], f"the files behind {UNET} are others there"),
+        ("digests", ["other", "zero"], f"the files of {UNET} differ there"),
         ("device", "cuda:77", "cannot be used here"),
     ],
 )
@@ -171,7 +171,7 @@ def test_another_factory_file_is_refused_and_what_was_summed_kept(tmp_path):
                 _source.cache_clear()  # as in a new process
             return self.executor.submit(function, *arguments)
 
-    with pytest.raises(EngineError, match=r"the files behind .*net.py:make are others there"):
+    with pytest.raises(EngineError, match=r"the files of .*net.py:make differ there"):
         estimate(Moved(), name, out=out, **options)
     file.write_text(FACTORY.format(width=8))
     assert same_bits(estimate(InProcess(), name, out=out, **options), here)

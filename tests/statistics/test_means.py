@@ -21,7 +21,7 @@ def test_means_and_pairs():
     # A seed that shifts both alike does not blur their difference.
     first, second = {0: 1.0, 1: 11.0, 2: 21.0}, {0: 0.0, 1: 10.0, 2: 20.0, 3: 7.0}
     assert paired_difference(first, second) == (1.0, 0.0)
-    with pytest.raises(InputError, match="no seed that both have"):
+    with pytest.raises(InputError, match="no seed in common"):
         paired_difference({0: 1.0}, {1: 1.0})
 
 

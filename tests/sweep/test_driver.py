@@ -118,7 +118,7 @@ def test_a_final_error_is_not_tried_again(sweep):
 @pytest.mark.parametrize(
     ("kind", "error", "said"),
     [
-        ("disk", "no space", "the sweep is paused: no space; the same command goes on"),
+        ("disk", "no space", "the sweep is paused: no space; the same command resumes it"),
         ("setup", "host b has other code", "the sweep has stopped: host b has other code"),
     ],
 )

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from sads.geometry import Gaussian, Probe
-from sads.networks.adapters.calls import conversion
+from sads.path import prediction_named
 
 from .truth import (
     CHANNELS,
@@ -271,7 +271,7 @@ def patches_truth() -> np.ndarray:
     own = np.zeros((16, 16))
     for entry in range(4):
         own[np.ix_(places[:, entry], places[:, entry])] = factor
-    slopes, scales = conversion("x0", SHORT)
+    slopes, scales = prediction_named("x0").conversion(SHORT)
     weights = SHORT.score_weights / SHORT.steps
     constant = weights @ (slopes + scales) ** 2 * 0.25
     return (weights @ scales**2) * own + constant * np.eye(16)

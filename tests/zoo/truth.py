@@ -20,8 +20,7 @@ import torch
 import torch.nn.functional as F
 
 from sads.geometry import Gaussian, Point, Probe, Zero
-from sads.networks.adapters.calls import conversion
-from sads.path import Schedule
+from sads.path import Schedule, prediction_named
 
 SHAPE, WIDTH, KERNEL = (2, 4, 4), 8, 3
 CHANNELS, PIXELS = SHAPE[0], SHAPE[1] * SHAPE[2]
@@ -91,7 +90,7 @@ def closed_form(
         beside: what is added to the input instead of the positions.
     """
     probe = probe or Zero()
-    slopes, scales = conversion(prediction, SHORT)
+    slopes, scales = prediction_named(prediction).conversion(SHORT)
     slopes, scales = slopes + scales * skip, scales * scale
     beside = positions().double().numpy().reshape(CHANNELS, -1) if beside is None else beside
     total = np.zeros((CHANNELS * PIXELS,) * 2)

@@ -1,6 +1,6 @@
-"""The Python entry points: strings, factories or values in; geometries, models, samples out.
+"""The Python entry points, which take strings, factories or values.
 
-Nothing is computed here: strings become values (`specs.coercion`), and the rooms do the work.
+Nothing is computed here: strings become values (`specs.coercion`), and other packages do the work.
 """
 
 from .data import align as align

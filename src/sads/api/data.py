@@ -1,4 +1,4 @@
-"""Data against a geometry, and data against data."""
+"""How data lies in a geometry, and how two sets of data differ."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from ..specs.coercion import Data, Shape, as_dataset, as_dataset_pair, as_geomet
 
 
 def align(geometry: str | Path | Geometry, data: Data) -> Alignment:
-    """How data lies in a geometry: alpha, its extremes over all rotations, and where between.
+    """How data lies in a geometry: alpha, and where it lies between its extremes over rotations.
 
     Args:
         geometry: a geometry or its directory.
@@ -42,8 +42,8 @@ def rotate(
         geometry: a geometry or its directory.
         data: as in `align`.
         kind: `min`, `max`, `random`, `identity` or `whiten`.
-        rank: leading data directions that move; all unless given.
-        seed: of a random rotation, or a generator that gives one.
+        rank: how many leading data directions move; all unless given.
+        seed: the seed of a random rotation, or a generator that gives one.
 
     >>> import sads
     >>> geometry = sads.estimate_geometry("cnn", shape="1x8x8", networks=24)
@@ -69,9 +69,10 @@ def distance(
         a: an array of samples, a dataset, or data in the grammar: its held-out split unless it
             names another, so that nothing is measured against training data.
         b: the samples to compare them with, given in the same ways.
-        shape: shape of one sample, where neither tells it.
+        shape: shape of one sample, if neither set has one of its own.
         projections: random directions, 64 D unless given.
-        seed: of directions and permutations: a whole number, a NumPy or a torch generator.
+        seed: the seed of directions and permutations: a whole number, a NumPy or a torch
+            generator.
 
     >>> import sads
     >>> halves = "digits,split=train", "digits,split=held-out"

@@ -1,4 +1,4 @@
-"""What training does: its error by direction, forecasts of it, and orders of architectures."""
+"""What training does: its error by direction, forecasts of it, and rankings of architectures."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -50,22 +50,23 @@ def risk(
     Args:
         trained: what `train` returned, the directory that it wrote, or what `network` takes,
             together with `weights`.
-        other: a second training; the result is then the second minus the first. It needs no name
-            where it is the same network with other weights.
+        other: a second training; the result is then the second minus the first. Leave it out to
+            compare two files of weights of the same network.
         data: in the data grammar (its held-out split unless it names another), a dataset, or
             an array of samples.
         directions: in the grammar of directions, or a set of them; bands of frequency by default.
         weights: a safetensors file with the parameters of the network, trained elsewhere
-            (`FILE.safetensors:PREFIX` where it holds them more than once); two of them compare two
+            (`FILE.safetensors:PREFIX` where it holds them more than once); two files compare two
             checkpoints.
         exact: whether to refuse data whose optimum is not known.
         timestep_law: probability of each timestep in the total, as in `forecast`.
         loss_weights: weight of each timestep in the total, as in `forecast`.
-        of: what it is the error of: `"noise"`, or the `"clean"` sample, the denoised image.
-        sigmas: ratios of noise to signal over which the total is the mean, instead of all
-            timesteps: with `of="clean"`, how networks on different paths are compared.
+        of: whose error it is: that of the `"noise"`, or of the `"clean"` sample, the denoised
+            image.
+        sigmas: ratios of noise to signal over which the total is averaged, instead of all
+            timesteps; with `of="clean"` this compares networks on different paths.
         tolerance: relative standard error of the total at which to stop.
-        seed: of all draws.
+        seed: the seed of all draws.
         shape: as in `network`, for a network with `weights`.
         prediction: as in `network`, for a network with `weights`.
         schedule: as in `network`, for a network with `weights`.
@@ -133,31 +134,31 @@ def forecast(
         data: in the data grammar (its training split unless it names another), a dataset, or an
             array of samples.
         directions: in the grammar of directions, or a set of them; bands of frequency by default.
-        optimiser: of the training that is forecast: `"adam"`, `"adamw"` or `"sgd"`.
+        optimiser: the optimiser of the training that is forecast: `"adam"`, `"adamw"` or `"sgd"`.
         learning_rate: its rate, after the warm-up.
-        batch_size: samples a step.
+        batch_size: samples in each step.
         clip: largest norm of a gradient; None leaves gradients as they are.
-        weight_decay: of `"adamw"` and `"sgd"`.
+        weight_decay: weight decay of `"adamw"` and `"sgd"`.
         warm_up: steps over which the rate rises linearly.
-        steps: planned.
+        steps: the number of steps of that training.
         timestep_law: probability of each timestep in a batch: an array, or `"uniform"`,
             `"logit-normal:MEAN,STD"` or `"npy:FILE"`.
         loss_weights: weight of each timestep in the loss: an array, or `"uniform"`, `"x0"`, `"v"`,
             `"min-snr:GAMMA"` or `"npy:FILE"`.
         method: `"one step"`, `"tangent flow"`, `"pilot"`, or `"auto"` for the cheapest that has
             been right about networks of this kind.
-        networks: how many are looked at; without it, until the tolerance is reached.
-        tolerance: error of the drifts over their spread at which to stop.
-        seed: of all draws.
+        networks: how many networks to look at; unless given, until the tolerance is reached.
+        tolerance: error of the drifts, relative to their spread, at which to stop.
+        seed: the seed of all draws.
         out: directory for the result; an interrupted forecast is continued.
-        on_progress: called with networks so far and error over spread.
+        on_progress: called with the number of networks so far and the error over the spread.
         shape: as in `network`.
         prediction: as in `network`.
         schedule: as in `network`.
 
     >>> import sads
-    >>> told = sads.forecast("cnn,width=8", "gaussian", shape="1x4x4", networks=8)
-    >>> told.networks, len(told.drift)
+    >>> forecast = sads.forecast("cnn,width=8", "gaussian", shape="1x4x4", networks=8)
+    >>> forecast.networks, len(forecast.drift)
     (8, 9)
     """
     family = as_family(source, shape=shape, prediction=prediction, schedule=schedule)
@@ -211,16 +212,17 @@ def rank(
         networks: two or more of what `network` takes, of one shape.
         data: in the data grammar, a dataset, or an array of samples, of which a sixth is held out.
         shape: shape of one sample, as in `network`.
-        pilot: how the short trainings are made; giving it asks for them.
-        optimiser: of the short trainings, as in `forecast`.
-        weight_decay: of the short trainings, as in `forecast`.
+        pilot: how the short trainings are made; if given, they are always made.
+        optimiser: the optimiser of the short trainings, as in `forecast`.
+        weight_decay: the weight decay of the short trainings, as in `forecast`.
         warm_up: steps over which the rate rises linearly.
         timestep_law: probability of each timestep in a batch.
         loss_weights: weight of each timestep in the loss.
-        out: directory in which they are kept; a ranking that was stopped goes on from there.
+        out: directory in which they are kept; a ranking that was stopped is continued.
         prediction: as in `network`, for all of them.
         schedule: as in `network`, for all of them.
-        on_progress: called with a network's name, trainings done and trainings at most.
+        on_progress: called with the name of a network, the trainings done and the most there can
+            be.
 
     >>> import sads
     >>> short = sads.PilotProtocol(steps=4, seeds=2, points=5)

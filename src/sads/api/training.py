@@ -1,4 +1,4 @@
-"""Training networks, and sampling what was trained."""
+"""Training networks, and sampling from trained ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,18 +50,19 @@ def train(
         shape: shape of one sample, as in `network`.
         iterations: updates; the preset's of table 1 unless given.
         batch_size: samples in a batch; the preset's unless given.
-        learning_rate: of Adam; the preset's unless given.
-        seed: of the initialisation and all draws, or a generator that gives one.
+        learning_rate: the learning rate of Adam; the preset's unless given.
+        seed: the seed of the initialisation and all draws, or a generator that gives one.
         out: directory for checkpoints and the result; an unfinished run is continued.
-        rotation: of the data: `"identity"`, `"random"` (drawn by the seed), `"whiten"`, `"min"` or
-            `"max"` with a geometry, a rotation, or the directory of one.
+        rotation: the rotation of the data: `"identity"`, `"random"` (drawn by the seed),
+            `"whiten"`, `"min"` or `"max"` with a geometry, a rotation, or the directory of one.
         geometry: a geometry of this network or its directory, for `"min"` and `"max"`.
-        rank: leading data directions that `"min"`, `"max"` or `"random"` moves; all unless given.
+        rank: how many leading data directions `"min"`, `"max"` or `"random"` moves; all unless
+            given.
         prediction: as in `network`.
         schedule: as in `network`.
-        accumulate: batches an update.
+        accumulate: batches in each update.
         clip: largest norm of the gradient.
-        weight_decay: share of every weight that is taken away in each update, over the rate.
+        weight_decay: weight decay, decoupled from the gradient as in AdamW.
         compile: use torch.compile.
         bfloat16: use autocast to bfloat16.
         callbacks: called after each step with its number, loss and time.
@@ -103,7 +104,7 @@ def load_trained(directory: str | Path, *, source: Network | None = None) -> Tra
 
     Args:
         directory: the directory.
-        source: the network, where it was trained from a callable and has no name to find it by.
+        source: the network, if it was trained from a callable, which has no name to find it by.
 
     >>> import sads, tempfile
     >>> trained = sads.train("mlp", "digits,count=50", shape="1x8x8", iterations=2, batch_size=10)
@@ -131,12 +132,12 @@ def sample(
 
     Args:
         trained: what `train` returned, or the directory that it wrote.
-        count: how many samples.
-        steps: levels visited; all of them, at most a thousand, unless given.
-        eta: of DDIM's formula, 1 for ancestral sampling, 0 for the deterministic one.
-        solver: `"ddpm"`, `"ddim"`, `"euler"` or `"heun"`; unless given, DDIM's formula with eta,
-            without eta `"ddpm"` where the path preserves variance and `"euler"` elsewhere.
-        seed: of all noise, or a generator that gives one.
+        count: the number of samples.
+        steps: levels visited; unless given all of them, but at most a thousand.
+        eta: eta in DDIM's formula: 1 for ancestral sampling, 0 for deterministic sampling.
+        solver: `"ddpm"`, `"ddim"`, `"euler"` or `"heun"`. Unless given, it is DDIM's formula if
+            eta is given, else `"ddpm"` on paths that preserve variance and `"euler"` on others.
+        seed: the seed of all noise, or a generator that gives one.
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
         source: as in `load_trained`.
@@ -179,13 +180,13 @@ def sample_chunks(
 
     Args:
         trained: as in `sample`.
-        count: how many samples.
+        count: the number of samples.
         steps: as in `sample`.
         eta: as in `sample`.
         solver: as in `sample`.
-        seed: of all noise, or a generator that gives one.
-        chunk: samples computed at once; it does not change them.
-        first: leave out the samples before this one, which are known already.
+        seed: as in `sample`.
+        chunk: samples computed at once; their values do not depend on it.
+        first: the number of samples to leave out at the start, because they are known already.
         compile: use torch.compile.
         device: `cpu` or a CUDA device.
         source: as in `load_trained`.

@@ -41,12 +41,12 @@ def network(
         source: a preset with fields (`"iddpm-16,resampling=area"`), `"FILE.py:factory"`,
             `"package.module:factory"`, `"diffusers:FILE.json"`, a callable that makes modules, or
             a family.
-        shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables. Presets have
-            their own, and so do families, where another one is refused.
+        shape: shape of one sample, `"1x16x16"` or a tuple; needed for callables. Presets and
+            families have one of their own; a family refuses any other.
         prediction: what the modules predict: `"eps"`, `"v"`, `"x0"`, `"flow"` (the velocity
             eps - x_0) or `"score"`; in a string it can also be written as `",prediction=v"`.
-        schedule: the path from data to noise they are meant for: `"linear"`, `"cosine"`,
-            `"flow"`, `"ve"`, `"edm"` or a path; unless given that of the family or string
+        schedule: the path from data to noise that they are meant for: `"linear"`, `"cosine"`,
+            `"flow"`, `"ve"`, `"edm"` or a path. Unless given, it is that of the family or string
             (`",path=cosine"`), a rectified flow for `prediction="flow"`, else the linear schedule.
 
     >>> import sads
@@ -85,28 +85,29 @@ def estimate_geometry(
         shape: shape of one sample, as in `network`.
         probe: where to look: `"zero"`, `"gaussian:STD"`, `"point:FILE"`, `"forward:DATA"` or a
             probe.
-        networks: stop after so many networks.
-        tolerance: stop at this whitened error; 0.02 (of tangents 0.05) unless `networks` is given.
-        seed: of all random draws.
+        networks: stop after this number of networks.
+        tolerance: stop at this whitened error; 0.02 (for tangents 0.05) unless `networks` is
+            given.
+        seed: the seed of all random draws.
         out: directory for the result and for checkpoints; an unfinished run is continued.
         prediction: as in `network`.
         schedule: as in `network`.
         of: `"outputs"` for the paper's geometry, `"tangent"` for the tangent kernel E[J J^T].
-        estimator: of outputs: `"integrated"` unless given, or `"naive"`, the paper's.
-        weighting: `"score"` for the paper's geometry, `"noise"` to count all timesteps alike.
-        timesteps: only those from the first up to, but not including, the second.
+        estimator: for outputs: `"integrated"` unless given, or `"naive"`, the paper's.
+        weighting: `"score"` for the paper's geometry, `"noise"` for equal weights of all timesteps.
+        timesteps: use only those from the first up to, but not including, the second.
         zero_output: what to do about networks that output zero at initialisation: `"explain"`
             stops with the reason, `"last"` redraws the layer that zeroes the output or sets its
             gain to one, `"all"` does so with every zero layer.
-        subspace: of large samples, the subspace that G is estimated in: `"dct:32"` for the lowest
-            32 x 32 frequencies, `"adaptive:512"` for 512 directions that a sketch from networks of
-            its own finds, `"full"` for the whole. Unless given the whole, and one that fits where
-            that does not.
+        subspace: for large samples, the subspace in which G is estimated: `"dct:32"` for the
+            lowest 32 x 32 frequencies, `"adaptive:512"` for 512 directions that a sketch from
+            separate networks finds, `"full"` for the whole space. Unless given, it is the whole
+            space, or a subspace that fits into memory.
         device: `"cpu"` or a CUDA device.
         engine: who computes the batches: `"local"` for processes on this machine, `"dask"` for a
-            dask cluster on it, `"dask:ADDRESS"` for the workers of a scheduler, or an engine;
-            threads of this process unless given. The bits are those of one process with one torch
-            thread.
+            dask cluster on it, `"dask:ADDRESS"` for the workers of a scheduler, or an engine.
+            Unless given, threads of this process do. The bits are those of one process with one
+            torch thread.
         workers: batches at once; by default the cores of this machine, or the scheduler's threads.
         on_progress: called after each batch.
 
@@ -193,16 +194,16 @@ def summary(
     schedule: str | DiffusionPath | None = None,
     on_part: Callable[[Summary], None] | None = None,
 ) -> Summary:
-    """What there is to know about an architecture in a few seconds, as one table.
+    """What can be known about an architecture in a few seconds, as one table.
 
     Args:
-        source: what `network` takes, or a module that is built already: its class and
-            configuration are asked how to make fresh ones, and where they do not tell, its
-            parameters are redrawn from the distributions that they show, which is said.
+        source: what `network` takes, or a module that is already built. Its class and its
+            configuration say how to make fresh networks; if they do not, its parameters are drawn
+            again from their measured distributions, and the table says so.
         shape: shape of one sample, as in `network`.
         data: what a training would learn, as in `forecast`; independent normal entries by default.
-        networks: untrained networks behind each geometry; 192 unless given.
-        seed: of all random draws.
+        networks: untrained networks for each geometry; 192 unless given.
+        seed: the seed of all random draws.
         prediction: as in `network`.
         schedule: as in `network`.
         on_part: called with what is known so far, after each part.
@@ -241,11 +242,11 @@ def diagnose(
     Args:
         source: what `network` takes.
         shape: shape of one sample, as in `network`.
-        networks: untrained networks behind each of the two geometries; 768 unless given.
-        seed: of all random draws.
+        networks: untrained networks for each of the two geometries; 768 unless given.
+        seed: the seed of all random draws.
         prediction: as in `network`.
         schedule: as in `network`.
-        on_stage: called with what is done next.
+        on_stage: called with the name of each stage when it starts.
 
     >>> import sads
     >>> sads.diagnose("cnn", shape="1x4x4", networks=12).network

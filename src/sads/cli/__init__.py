@@ -1,7 +1,7 @@
-"""The command line: one module per command, no logic of its own.
+"""The command line: one module for each command, without logic of its own.
 
-Errors that the user can mend are one line on standard error and exit code 2, defects one line and
-exit code 70 (`failures`); `--debug` anywhere shows the traceback.
+An error that the user can fix is one line on standard error with exit code 2, a defect one line
+with exit code 70 (see `failures`). `--debug` anywhere shows the traceback.
 """
 
 import sys
@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 app: App = App(
     name="sads",
     help="Which data directions will a score network learn first, and where will error be left? "
-    "Told before training.",
+    "sads says so before training.",
     version=lambda: version("sads"),
     help_format="markdown",
     suppress_keyboard_interrupt=False,  # `main` says what an interruption means
@@ -43,7 +43,7 @@ app: App = App(
 )
 for _place, (_title, _names) in enumerate(COMMANDS.items()):
     _group = Group(_title, sort_key=_place)
-    for _key, _name in enumerate(_names):  # in the order of use, not of the alphabet
+    for _key, _name in enumerate(_names):  # in the order of use, not in alphabetical order
         _function = getattr(import_module(f"{__name__}.{_name}"), _name)
         app.command(_function, group=_group, sort_key=_key)
 _options = Group("Options", sort_key=len(COMMANDS))
@@ -62,7 +62,7 @@ def main() -> None:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except KeyboardInterrupt:
         print(
-            "sads: interrupted; with --out the same command goes on from what was stored",
+            "sads: interrupted; with --out the same command continues from what was stored",
             file=sys.stderr,
         )
         sys.exit(130)

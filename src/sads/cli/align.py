@@ -16,7 +16,8 @@ def align(
 ) -> None:
     """Say how a dataset lies in a network's geometry.
 
-    Alpha is the mean of x^T G x, here with its least and largest value over all rotations.
+    Alpha is the mean of x^T G x. It is shown with its smallest and largest value over all
+    rotations.
 
     Example: `sads align runs/iddpm-16 --data digits,size=16`
 

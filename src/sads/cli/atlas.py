@@ -1,4 +1,4 @@
-"""`sads atlas`: many architectures looked at in the same way, on one page."""
+"""`sads atlas`: examine many architectures in the same way and show them on one page."""
 
 import json as jsonlib
 import sys
@@ -15,21 +15,20 @@ def atlas(
     seed: Seed = 0,
     json: Flag = False,
 ) -> None:
-    """Look at every architecture of a list: doctor, geometry, forecast, a report each, one page.
+    """Examine every architecture of a list with doctor, geometry, forecast and report, on one page.
 
-    What is done is kept: the same command goes on where it was stopped, and architectures whose
-    configuration has not changed are not looked at again. One that fails gets a row with the
-    reason, is tried again the next time, and makes the exit code 1. The page is written after
-    each row.
+    Finished work is kept: the same command continues where it was stopped, and skips architectures
+    whose configuration has not changed. An architecture that fails gets a row with the reason, is
+    tried again the next time, and makes the exit code 1. The page is written after each row.
 
     Example: `sads atlas benchmarks/atlas/atlas.toml --out runs/atlas --only DiT-S/2`
 
     Args:
         listed: a TOML file with a table `[[network]]` for each architecture: `name`, `network`,
-            `shape`, `kind`, and if wanted `published`, `reduced` and `networks`.
+            `shape`, `kind`, and optionally `published`, `reduced` and `networks`.
         out: directory for rows, pictures, reports and `index.html`.
-        only: names of the architectures to look at; all unless given.
-        seed: of all random draws.
+        only: names of the architectures to examine; all unless given.
+        seed: the seed of all random draws.
         json: print the rows as one JSON object.
     """
     from ..atlas import load_atlas, look_at_all
@@ -44,8 +43,8 @@ def atlas(
     if json:
         print(jsonlib.dumps({"rows": [row.model_dump(mode="json") for row in rows]}))
     else:
-        told = len(rows) - len(failed)
-        print(f"{told} of {len(entries)} architectures in {out / 'index.html'}.")
+        done = len(rows) - len(failed)
+        print(f"{done} of {len(entries)} architectures in {out / 'index.html'}.")
         for row in failed:
             print(f"{row.name} failed: {row.failed}")
     if failed:

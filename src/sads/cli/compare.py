@@ -25,11 +25,12 @@ def compare(
 
     Args:
         first: where `sads geometry --out` saved the first geometry.
-        second: where it saved the second; ratios are the second's values over the first's.
-        level: of equal geometries, this share is called different by chance.
+        second: where it saved the second; ratios are values of the second over those of the first.
+        level: the probability that equal geometries are called different.
         ignore_scale: do not count a common factor of all eigenvalues as a difference: it changes
             no directions.
-        junit: a file to write for continuous integration, with one test; replaced if it is there.
+        junit: a file to write for continuous integration, with one test; an existing file is
+            replaced.
         json: print the result as one JSON object.
     """
     from .. import comparison
@@ -41,7 +42,7 @@ def compare(
     from .progress import waiting
 
     if junit is not None:
-        file_target(junit)  # a place that cannot be written is refused before any work
+        file_target(junit)  # a file that cannot be written is refused before any work
 
     a, b = load_geometry(first), load_geometry(second)
     with waiting("comparing fold by fold"):

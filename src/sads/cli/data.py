@@ -27,7 +27,7 @@ def data(
             `gaussian:moment=DATA` or `mixture:FILE.npz` (arrays means, deviations or covariances,
             weights); all take `count=`,
             `seed=` and `split=train|held-out`, after commas.
-        shape: shape of one sample, CxHxW, where the data does not tell it.
+        shape: shape of one sample, CxHxW, for data without a shape of its own.
         png: draw the first samples into this file.
         force: replace an existing picture.
         json: print the result as one JSON object.

@@ -1,4 +1,4 @@
-"""`sads directions`: look at the spectrum, the bands and the eigenvectors of a stored geometry."""
+"""`sads directions`: show the spectrum, the bands and the eigenvectors of a stored geometry."""
 
 import json as jsonlib
 from pathlib import Path

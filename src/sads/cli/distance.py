@@ -19,12 +19,12 @@ def distance(
     Example: `sads distance npy:samples.npy digits,size=16,split=held-out`
 
     Args:
-        a: some data, as `sads data --help` describes it; all but arrays are their held-out split
-            unless they name another.
-        b: the data to compare them with, described in the same way.
-        shape: shape of one sample, CxHxW, where neither tells it.
+        a: some data, as `sads data --help` describes it; its held-out split unless it names
+            another or is an array.
+        b: the data to compare it with, described in the same way.
+        shape: shape of one sample, CxHxW, if neither has a shape of its own.
         projections: random directions; 64 for each dimension unless given.
-        seed: of directions and permutations.
+        seed: the seed of directions and permutations.
         json: print the result as one JSON object.
     """
     from .. import api

@@ -3,8 +3,8 @@
 import json as jsonlib
 import sys
 from pathlib import Path
-from typing import Literal
 
+from ..foundation.choices import Severity
 from .options import Flag, Seed
 
 
@@ -14,14 +14,14 @@ def doctor(
     shape: str | None = None,
     networks: int | None = None,
     seed: Seed = 0,
-    fail_on: Literal["error", "warning", "note"] | None = None,
+    fail_on: Severity | None = None,
     junit: Path | None = None,
     json: Flag = False,
     all: Flag = False,  # noqa: A002 - the name of the option
 ) -> None:
     """Say what is wrong with an architecture, before anyone trains it.
 
-    Exit code 0, or with `--fail-on` 1 if there is a finding of that severity or a worse one.
+    The exit code is 0, or with `--fail-on` 1 if there is a finding of that severity or a worse one.
 
     Example: `sads doctor iddpm-16`
 
@@ -29,13 +29,15 @@ def doctor(
         network: a preset with optional fields, `FILE.py:factory`, `package.module:factory` or
             `diffusers:FILE.json`.
         shape: shape of one sample, CxHxW; presets have their own.
-        networks: untrained networks behind each of the two geometries that are looked at.
-        seed: of all random draws.
+        networks: untrained networks for each of the two geometries that are estimated.
+        seed: the seed of all random draws.
         fail_on: the least severity that makes the exit code 1.
-        junit: a file to write for continuous integration: a test for each finding, which fails
-            from the severity of `--fail-on` on, `warning` unless given; replaced if it is there.
+        junit: a file to write for continuous integration, with a test for each finding. A test
+            fails if its severity is at least that of `--fail-on`, or `warning` unless given. An
+            existing file is replaced.
         json: print the result as one JSON object, with all findings.
-        all: also explain what is common in healthy networks, instead of naming it in one line.
+        all: also explain findings that are common in healthy networks, instead of naming them in
+            one line.
     """
     from .. import api
     from ..doctor.finding import at_least
@@ -45,7 +47,7 @@ def doctor(
     from .progress import waiting
 
     if junit is not None:
-        file_target(junit)  # a place that cannot be written is refused before any work
+        file_target(junit)  # a file that cannot be written is refused before any work
 
     with waiting(f"examining {network}") as tell:
         diagnosis = api.diagnose(network, shape=shape, networks=networks, seed=seed, on_stage=tell)

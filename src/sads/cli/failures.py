@@ -1,13 +1,13 @@
-"""What the command line says when a command fails, and its exit code.
+"""The message of a command that fails, and its exit code.
 
-| failure                                              | exit code | said                        |
+| failure                                              | exit code | message                     |
 |------------------------------------------------------|-----------|-----------------------------|
-| an error on purpose, a file that cannot be used      | 2         | its message                 |
-| no memory, text that is not UTF-8, nesting too deep  | 2         | what it was                 |
-| anything else, a defect of this package              | 70        | its place, and to report it |
+| an error on purpose, a file that cannot be used      | 2         | that of the error           |
+| no memory, text that is not UTF-8, nesting too deep  | 2         | what happened               |
+| anything else, which is a defect of this package     | 70        | where, and to report it     |
 
-All are one line on standard error. 70 is EX_SOFTWARE of sysexits.h: `sads compare` and `sads sweep`
-give 1 a meaning of their own.
+Every message is one line on standard error. 70 is EX_SOFTWARE of sysexits.h; `sads compare` and
+`sads sweep` have a meaning of their own for 1.
 """
 
 import re
@@ -16,29 +16,19 @@ from pathlib import Path
 
 from cyclopts import CycloptsError
 
-from ..errors import SadsError
+from ..errors import SadsError, is_memory_error
 
 USAGE, DEFECT = 2, 70
 LONGEST = 600  # characters of a message: inputs of thousands of digits are cut in the middle
 
-_KEYWORD = re.compile(r"\b([a-z_]+)=(?:'([^']*)'|True)")  # as the library names an argument
-
-# torch has no type of its own for these; each is part of a RuntimeError's message.
-_NO_MEMORY = (
-    "can't allocate memory",
-    "not enough memory",
-    "out of memory",
-    "Storage size calculation overflowed",
-    "std::bad_alloc",
-    "Cannot allocate memory",
-)
+_KEYWORD = re.compile(r"\b([a-z_]+)=(?:'([^']*)'|True)")  # an argument, as in Python
 
 
 def explained(error: Exception) -> tuple[str, int]:
     """The line that says what happened, and the exit code."""
     if isinstance(error, (SadsError, CycloptsError, OSError)):
         return f"sads: error: {in_options(one_line(error))}", USAGE
-    if lacks_memory(error):
+    if is_memory_error(error):
         what = "there is not enough memory for this: choose a smaller shape, network or number"
         return f"sads: error: {what} ({one_line(error)})", USAGE
     if isinstance(error, RecursionError):
@@ -59,7 +49,7 @@ def one_line(error: BaseException) -> str:
 
 
 def in_options(text: str) -> str:
-    """A message about Python's keywords, said as options of the command line.
+    """A message in which options of the command line replace Python's keywords.
 
     >>> in_options("redraw with zero_output='last', or replace it with force=True")
     'redraw with --zero-output last, or replace it with --force'
@@ -72,15 +62,8 @@ def in_options(text: str) -> str:
     return _KEYWORD.sub(option, text)
 
 
-def lacks_memory(error: BaseException) -> bool:
-    """Whether an error says that memory could not be had."""
-    if isinstance(error, MemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(text in str(error) for text in _NO_MEMORY)
-
-
 def _place(error: BaseException) -> str:
-    """File and line where an error was raised, in this package if it passed through."""
+    """The file and line of an error: the last one in this package, or else in other code."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
     if not (ours or frames):

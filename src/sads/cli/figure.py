@@ -1,4 +1,4 @@
-"""`sads figure`: the figures of the paper from our own engine, with their claims tested."""
+"""`sads figure`: the figures of the paper, made by this package, with tests of their claims."""
 
 import json as jsonlib
 from pathlib import Path
@@ -28,7 +28,7 @@ def figure(
     """Make a figure of the paper, and say whether its claim holds.
 
     Writes `figure-NN.png`, `.svg`, `.csv` (the data) and `.json` (the verdict). Running it again
-    goes on with what is not computed yet.
+    computes only what is still missing.
 
     Example: `sads figure 4 --scale laptop --out figures`
 
@@ -43,10 +43,10 @@ def figure(
         mnist: directory of the MNIST files.
         faces: pictures of faces, for example `folder:DIR,size=56,grey,crop`.
         cifar: CIFAR-10, for example `npz:FILE:images,scale`.
-        seed_from: take over finished trials from this table (`figure-NN.csv`, or `sads results
+        seed_from: reuse finished trials from this table (`figure-NN.csv`, or `sads results
             --csv`).
         rows: directory of the tables that 1R, 2R, 6R, E, F and G read.
-        retry_failed: run trials that failed once more.
+        retry_failed: run failed trials again.
         json: print the verdicts as one JSON object.
     """
     from ..devices import keep_freed_memory

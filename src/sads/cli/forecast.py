@@ -1,4 +1,4 @@
-"""`sads forecast`: what training will do along each direction, before it is done."""
+"""`sads forecast`: what training will do along each direction, before any training."""
 
 import json as jsonlib
 from pathlib import Path
@@ -40,22 +40,23 @@ def forecast(
         shape: shape of one sample, CxHxW; presets have their own.
         directions: `geometry=DIR`, `dct`, `dct:bands=K`, `means`, `canonical` or `npy:FILE`; 16
             bands of frequency unless given.
-        optimiser: of the training that is forecast.
+        optimiser: the optimiser of the training that is forecast.
         learning_rate: its rate after the warm-up.
-        batch_size: samples a step.
-        weight_decay: of `adamw` and `sgd`.
+        batch_size: samples in each step.
+        weight_decay: weight decay of `adamw` and `sgd`.
         warm_up: steps over which the rate rises.
-        steps: planned; the tangent flow and the pilot look at no more than these.
-        timestep_law: of a batch: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
-        loss_weights: by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or `npy:FILE`.
+        steps: planned steps; the tangent flow and the pilot use no more than these.
+        timestep_law: law of timesteps in a batch: `uniform`, `logit-normal:MEAN,STD` or
+            `npy:FILE`.
+        loss_weights: weights by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or `npy:FILE`.
         method: `one step`, `tangent flow` and `pilot` cost more in this order; `auto` takes the
             cheapest that has been right about networks of this kind.
         networks: fresh networks to look at; unless given, until the tolerance is reached or it is
             clear that there is no order to find.
-        tolerance: error of the drifts over their spread at which to stop.
-        seed: of all random draws.
+        tolerance: error of the drifts, relative to their spread, at which to stop.
+        seed: the seed of all random draws.
         out: directory for the result; an interrupted forecast is continued from there.
-        png: write a picture, drift and noise of every band, to this file.
+        png: write a picture of drift and noise of every band to this file.
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
@@ -67,7 +68,7 @@ def forecast(
     if png is not None:
         refuse_existing(png, force=force)
     with forecast_bar(network, networks) as report:
-        told = api.forecast(
+        result = api.forecast(
             network,
             data,
             shape=shape,
@@ -91,7 +92,7 @@ def forecast(
         from ..presentation.plots.directions import save_figure
         from ..presentation.plots.forecast import draw_forecast
 
-        save_figure(draw_forecast(told, f"{network} on {data}"), png)
-    print(jsonlib.dumps(forecast_summary(told)) if json else text(told))
+        save_figure(draw_forecast(result, f"{network} on {data}"), png)
+    print(jsonlib.dumps(forecast_summary(result)) if json else text(result))
     if out is not None and not json:
-        print(f"Saved in {out}; the same command with more --networks goes on from there.")
+        print(f"Saved in {out}; the same command with more --networks continues from there.")

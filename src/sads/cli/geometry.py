@@ -8,7 +8,7 @@ from shlex import quote
 from ..foundation.choices import EstimatorName, Quantity, Weighting, ZeroOutput
 from .options import Flag, Seed
 
-NOT_WORTH_SAYING = 5.0  # seconds beside those that the estimate states
+NEGLIGIBLE = 5.0  # seconds on top of those that the estimate states
 
 
 def geometry(
@@ -32,7 +32,7 @@ def geometry(
     dry_run: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Estimate along which directions untrained networks put out most, and along which least.
+    """Estimate in which directions the output of untrained networks is largest and smallest.
 
     Example: `sads geometry iddpm-16 --tolerance 0.01 --out runs/iddpm-16`
 
@@ -41,29 +41,29 @@ def geometry(
             `FILE.py:factory`, `package.module:factory` or `diffusers:FILE.json`, these with
             `,prediction=v` or `x0` if they do not predict noise.
         shape: shape of one sample, CxHxW; presets have their own.
-        networks: stop after so many networks.
-        tolerance: stop at this whitened error; 0.02 (of tangents 0.05) unless networks are given.
+        networks: stop after this number of networks.
+        tolerance: stop at this whitened error; 0.02 (for tangents 0.05) unless networks are given.
         probe: where to look: `zero`, `gaussian:STD`, `point:FILE.npy` or `forward:DATA`.
         of: `outputs` for the paper's geometry, `tangent` for the tangent kernel E[J J^T].
-        estimator: of outputs: `integrated` (default) is thousands of times cheaper than `naive`,
+        estimator: for outputs: `integrated` (default) is thousands of times cheaper than `naive`,
             the paper's.
-        weighting: `score` as in the paper, `noise` to count every timestep alike.
+        weighting: `score` as in the paper, `noise` for equal weights of all timesteps.
         timesteps: only timesteps A to B-1, as `A:B`; 0 is the least noisy.
-        seed: of all random draws.
+        seed: the seed of all random draws.
         out: directory for the result; an interrupted run is continued from there.
         device: `cpu` or `cuda`; with a dask engine, every batch then asks for one unit of `GPU`.
         engine: who computes: `local` (processes on this machine), `dask` (a cluster on this
             machine) or `dask:ADDRESS` (a scheduler); threads of this process unless given.
-        workers: batches at once; by default as many as this machine has cores, or the scheduler
-            threads.
+        workers: batches at once; by default the number of cores of this machine, or of threads of
+            the scheduler.
         zero_output: what to do about networks that output zero at initialisation: `explain` why,
             redraw the `last` layer that zeroes the output, or `all` zero layers.
-        subspace: of large samples, the subspace that is estimated: `dct:K` for the lowest K x K
+        subspace: for large samples, the subspace that is estimated: `dct:K` for the lowest K x K
             frequencies of each channel, `adaptive:M` for M directions that a sketch finds
-            (`adaptive:M,sketch=N` from N networks), `full` for the whole. Unless given the whole,
-            and one that fits where that does not.
-        dry_run: say what the networks are taken for, how they would be read, in which precision
-            and with how much memory, and estimate nothing.
+            (`adaptive:M,sketch=N` from N networks), `full` for the whole space. Unless given, it
+            is the whole space, or a subspace that fits into memory.
+        dry_run: only say what is assumed about the networks, how they would be read, in which
+            precision and with how much memory.
         json: print the result as one JSON object.
     """
     from ..geometry import Options, estimate_geometry, planned_geometry
@@ -97,15 +97,15 @@ def geometry(
         )
         if dry_run:
             plan = planned_geometry(family, **options)
-            said = plan_summary(plan) if json else plan_sentences(plan)
+            shown = plan_summary(plan) if json else plan_sentences(plan)
         else:
             estimate = estimate_geometry(family, **options)
-            said = summary(estimate) if json else sentences(estimate)
+            shown = summary(estimate) if json else sentences(estimate)
             elapsed = time.perf_counter() - started
-            if isinstance(said, dict):
-                said["seconds_in_all"] = elapsed
-            elif elapsed > estimate.state.seconds + NOT_WORTH_SAYING:
-                said.append(f"{span(elapsed)} in all, with preparation and spectrum.")
-    print(jsonlib.dumps(said) if json else "\n".join(said))
+            if isinstance(shown, dict):
+                shown["seconds_in_all"] = elapsed
+            elif elapsed > estimate.state.seconds + NEGLIGIBLE:
+                shown.append(f"{span(elapsed)} in all, with preparation and spectrum.")
+    print(jsonlib.dumps(shown) if json else "\n".join(shown))
     if out is not None and not (json or dry_run):
         print(f"Saved in {out}. See it: sads report {quote(str(out))} --out report.html")

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 
 def _check(type_: Any, value: int) -> None:
-    from ..randomness import checked_seed  # with NumPy, which readers of results do without
+    from ..randomness import checked_seed  # imports NumPy, which readers of results do without
 
     checked_seed(value)
 

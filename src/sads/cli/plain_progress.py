@@ -1,8 +1,7 @@
-"""Progress without a terminal: now and then a plain line on standard error.
+"""Progress without a terminal: a plain line on standard error now and then.
 
-A batch job then leaves lines in its log that tell whether it is alive and when it will be done. A
-short run writes none. The lines come from a thread of their own, so that they come also while one
-long call is at work.
+The log of a batch job then says whether it is alive and when it will be done. A short run writes no
+lines. A separate thread writes them, so that they appear even during one long call.
 """
 
 import sys
@@ -18,13 +17,13 @@ EVERY_SECONDS = 30.0  # between two lines
 
 @contextmanager
 def lines(describe: Callable[[], str]) -> Iterator[None]:
-    """Write what `describe` says, first after a while and then in regular intervals."""
+    """Write what `describe` returns, first after a while and then at regular intervals."""
     over = threading.Event()
 
     def speak() -> None:
         pause = FIRST_SECONDS
         while not over.wait(pause):
-            with suppress(OSError, ValueError):  # nobody reads standard error any more
+            with suppress(OSError, ValueError):  # standard error is closed
                 print(f"sads: {describe()}", file=sys.stderr, flush=True)
             pause = EVERY_SECONDS
 
@@ -44,8 +43,8 @@ class Count:
     Attributes:
         title: what runs.
         unit: what is counted.
-        done: so many of them.
-        total: in all; None where that is not known.
+        done: how many are done.
+        total: how many there are; None where that is not known.
         note: what else is known.
         first: `done` and the clock at the first update, for the pace.
     """
@@ -63,7 +62,7 @@ class Count:
         self.first = self.first or (done, self.clock())
 
     def seconds_left(self) -> float | None:
-        """At the pace since the first update; None where it is not known."""
+        """The time left at the pace since the first update; None where that is not known."""
         if self.first is None or self.total is None or self.done <= self.first[0]:
             return None
         pace = (self.clock() - self.first[1]) / (self.done - self.first[0])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..sweep.execute.driver import Progress as SweepProgress
 
 Update = Callable[[str, int, int | None, str], None]
-LONG_SECONDS = 60.0  # that one is told of before they are spent
+LONG_SECONDS = 60.0  # a longer estimate is announced
 
 
 def _quiet() -> redirect_stdout[TextIO]:
@@ -75,9 +75,11 @@ def families_bar(title: str = "") -> "Iterator[Callable[[str, Progress], None]]"
 
 
 class _TimeOfChosen:
-    """Says once how long an estimate will take in a subspace that was chosen without being asked.
+    """Says once how long an estimate will take in a subspace that the user did not ask for.
 
-    Somebody who asked for the whole may not expect that it runs at all.
+    Users who asked for the whole space may not expect that it runs at all, nor how long it takes.
+    Where the number of networks is known, the time is stated before the first of them, otherwise
+    once their pace is known.
     """
 
     def __init__(self) -> None:
@@ -88,8 +90,10 @@ class _TimeOfChosen:
 
         if self.count is None or not progress.chosen or progress.stage:
             return
-        self.count.update(progress.networks, progress.expected, "")
-        left = self.count.seconds_left()
+        left = progress.seconds
+        if left is None:
+            self.count.update(progress.networks, progress.expected, "")
+            left = self.count.seconds_left()
         if left is None:
             return
         self.count = None
@@ -97,14 +101,14 @@ class _TimeOfChosen:
             print(
                 f"sads: {title} does not fit in memory as a whole and is estimated in the subspace "
                 f"{progress.subspace}, which will take about {span(left)} for "
-                f"{progress.expected:,} networks: --networks and --subspace make it shorter",
+                f"{progress.expected:,} networks: choose fewer --networks or a smaller --subspace",
                 file=sys.stderr,
             )
 
 
 @contextmanager
 def networks_bar(title: str) -> "Iterator[Callable[[Progress], None]]":
-    """A bar as `families_bar`'s, for one family."""
+    """A bar like that of `families_bar`, for one family."""
     with families_bar(title) as report:
         yield lambda progress: report(title, progress)
 
@@ -163,13 +167,13 @@ def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        stands = "nothing done yet"
+        known = "nothing done yet"
 
         def tell(progress: "SweepProgress") -> None:
-            nonlocal stands
-            stands = _in_words(progress)
+            nonlocal known
+            known = _in_words(progress)
 
-        with _quiet(), lines(lambda: f"{title}: {stands}"):
+        with _quiet(), lines(lambda: f"{title}: {known}"):
             yield tell
         return
     with _quiet(), Live(console=console, transient=True, refresh_per_second=4) as live:
@@ -177,7 +181,7 @@ def sweep_table(title: str) -> "Iterator[Callable[[SweepProgress], None]]":
 
 
 def _cells(progress: "SweepProgress") -> tuple[str, str, str, str]:
-    """Done, running, failed and time left."""
+    """The numbers of trials that are done, running and failed, and the time left."""
     from ..presentation.numbers import span
 
     counts, left = progress.counts, progress.seconds_left

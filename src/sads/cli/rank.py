@@ -31,9 +31,9 @@ def rank(
 
     A score of untrained networks is used once one has passed its validation. Until then
     all candidates are trained for a short time with the same batches and noise, and compared by
-    their errors on held-out data. They are looked at after half of the steps, and before that at
-    halves down to 20 steps: there the worse half leaves, and the pilot ends as soon as the order is
-    certain.
+    their errors on held-out data. They are compared after half of the steps, and before that after
+    a quarter and so on, down to 20 steps. Each time the worse half is dropped, and the pilot ends
+    as soon as the order is certain.
 
     Example: `sads rank --data digits --shape 1x8x8 iddpm-16 iddpm-16,groups=8 cnn mlp`
 
@@ -43,19 +43,20 @@ def rank(
             on its held-out split.
         shape: shape of one sample, CxHxW, for all networks; presets have their own.
         pilot: train for a short time, even if a zero-cost score has passed its validation.
-        steps: most steps of a short training.
-        seeds: short trainings of each network.
+        steps: the largest number of steps of a short training.
+        seeds: the number of short trainings of each network.
         by: order by the error along the `constant` images, or in `total`.
         level: probability at which an order is certain.
-        batch_size: samples a batch of the short trainings.
-        learning_rate: of the short trainings, after the warm-up.
-        optimiser: of the short trainings.
-        weight_decay: of `adamw` and `sgd`.
+        batch_size: samples in each batch of the short trainings.
+        learning_rate: their learning rate, after the warm-up.
+        optimiser: their optimiser.
+        weight_decay: weight decay of `adamw` and `sgd`.
         warm_up: steps over which the rate rises.
-        timestep_law: of a batch: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
-        loss_weights: by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or `npy:FILE`.
-        out: directory in which they are kept; the same command goes on from there.
-        seed: of all random draws.
+        timestep_law: law of timesteps in a batch: `uniform`, `logit-normal:MEAN,STD` or
+            `npy:FILE`.
+        loss_weights: weights by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or `npy:FILE`.
+        out: directory in which they are kept; the same command continues from there.
+        seed: the seed of all random draws.
         json: print the result as one JSON object.
     """
     from .. import api

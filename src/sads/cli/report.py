@@ -25,23 +25,23 @@ def report(
 ) -> None:
     """Write everything known about some geometries into one HTML file.
 
-    Geometries that differ in timesteps alone are shown as noise levels of one network, others
+    Geometries that differ only in timesteps are shown as noise levels of one network, others
     side by side.
 
     Example: `sads report runs/iddpm-16 runs/dit-2 --data digits,size=16 --out report.html`
 
     Args:
         directories: where `sads geometry --out` saved them; all of one shape.
-        out: the file to write; a card is printed without it.
-        data: to see where it lies: the data, as `sads data --help` describes it; its training
-            split by default.
+        out: the file to write; without it a card is printed.
+        data: data whose place in the geometries is shown, as `sads data --help` describes it; its
+            training split by default.
         sweep: directory of a sweep, for measured distances and samples under rotations.
         training: directory of a training, to show samples of and, with data, its risk; may be
             repeated.
         forecast: directory that `sads forecast --out` wrote, of one of these networks; may be
             repeated.
-        monitor: directory that `sads.Monitor` keeps; may be repeated. Without geometries, the page
-            is about the first alone.
+        monitor: directory that `sads.Monitor` writes; may be repeated. Without geometries, the
+            page is only about the first one.
         doctor: examine the networks too; takes about a minute for each.
         card: write a snippet in Markdown for a model card instead of the page.
         force: replace an existing file.

@@ -19,7 +19,7 @@ def results(
     Example: `sads results runs/smoke --csv smoke.csv`
 
     Args:
-        directory: where `sads sweep --out` keeps it.
+        directory: where `sads sweep --out` stored it.
         csv: write one line for each trial into this file; `sads sweep --from` reads it.
         correlate: a metric (`sw2`, `msw2`, `msw2_optimised`, `w2_direction`, `leakage`, `loss`,
             `risk`, `risk_along`, `risk_off`, `nats`), for its rank correlation with the

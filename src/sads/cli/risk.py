@@ -2,8 +2,8 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Literal
 
+from ..foundation.choices import RiskOf
 from .options import Flag, Seed
 
 
@@ -18,7 +18,7 @@ def risk(
     exact: Flag = False,
     timestep_law: str = "uniform",
     loss_weights: str = "uniform",
-    of: Literal["noise", "clean"] = "noise",
+    of: RiskOf = "noise",
     sigmas: str | None = None,
     tolerance: float = 0.02,
     seed: Seed = 0,
@@ -29,13 +29,14 @@ def risk(
     """Measure the error of a trained network along each direction, at each noise level.
 
     For Gaussian, rank-one and sphere data it is the exact excess over the optimum. For other data
-    it is the held-out loss; of two trainings it is their difference, at common samples and noise.
+    it is the held-out loss. For two trainings it is their difference, with the same samples and
+    noise.
 
     Example: `sads risk runs/rank-one --data rank-one:dct:0 --png risk.png`
 
     Args:
         trained: directory that `sads train` wrote, or a network in the grammar with `--weights`.
-        other: a second one; the result is the second minus the first.
+        other: a second training or network; the result is the second minus the first.
         data: the data, as `sads data --help` describes it; its held-out split by default.
         directions: `geometry=DIR`, `dct`, `dct:bands=K`, `means`, `canonical` or `npy:FILE`; 16
             bands of frequency unless given.
@@ -44,15 +45,16 @@ def risk(
             checkpoints are compared.
         shape: shape of one sample, CxHxW, for a network in the grammar.
         exact: stop with an error if the optimum of the data is not known.
-        timestep_law: of the total: `uniform`, `logit-normal:MEAN,STD` or `npy:FILE`.
-        loss_weights: of the total, by timestep: `uniform`, `x0`, `v`, `min-snr:GAMMA` or
+        timestep_law: law of timesteps in the total: `uniform`, `logit-normal:MEAN,STD` or
+            `npy:FILE`.
+        loss_weights: weights by timestep in the total: `uniform`, `x0`, `v`, `min-snr:GAMMA` or
             `npy:FILE`.
         of: the error of the `noise`, or of the `clean` sample, the denoised image.
-        sigmas: ratios of noise to signal over which the total is the mean, `0.1,1,10`; all
+        sigmas: ratios of noise to signal over which the total is averaged, as `0.1,1,10`; all
             timesteps unless given.
         tolerance: relative standard error of the total at which to stop.
-        seed: of all draws.
-        png: write a heat map of direction by noise level to this file.
+        seed: the seed of all draws.
+        png: write a heat map of the error by direction and noise level to this file.
         force: replace an existing picture.
         json: print the result as one JSON object.
     """
@@ -86,14 +88,14 @@ def risk(
 
         named = _named(trained, other, weights or [])
         save_figure(draw_risk(measured, f"{named} on {data}"), png)
-    said = risk_sentences(measured)
+    lines = risk_sentences(measured)
     if (timestep_law, loss_weights) != ("uniform", "uniform"):
-        said.append("All but the nats weigh the timesteps as this loss does.")
-    print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(said))
+        lines.append("All but the nats weight the timesteps as this loss does.")
+    print(jsonlib.dumps(risk_summary(measured)) if json else "\n".join(lines))
 
 
 def _named(trained: str, other: str | None, weights: list[Path]) -> str:
-    """What the picture is of: a network, or the second minus the first."""
+    """The title of the picture: a network, or the second minus the first."""
     names = [trained] if other is None else [trained, other]
     files = [path.name for path in weights]
     if len(files) > len(names):

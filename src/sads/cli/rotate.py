@@ -20,8 +20,8 @@ def rotate(
 ) -> None:
     """Make a rotation of data and save it for training.
 
-    `min` takes the data's leading directions where the network models best, `max` where worst;
-    `whiten` stretches the data until no direction stands out.
+    `min` moves the leading directions of the data to where the network models best, `max` to where
+    it models worst; `whiten` scales the data until all directions have the same variance.
 
     Example: `sads rotate runs/iddpm-16 --data digits --kind min --rank 16 --out runs/min-16`
 
@@ -30,9 +30,9 @@ def rotate(
         data: the data, as `sads data --help` describes it; its training split by default.
         kind: which rotation.
         out: directory for the rotation; `sads train --rotation` takes it.
-        rank: leading data directions that move; all unless given.
-        seed: of a random rotation.
-        force: replace a rotation that is there.
+        rank: how many leading data directions move; all unless given.
+        seed: the seed of a random rotation.
+        force: replace an existing rotation.
         json: print the result as one JSON object.
     """
     from .. import api

@@ -5,8 +5,8 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
+from ..foundation.choices import SolverName
 from .options import Flag, Seed
 
 
@@ -16,7 +16,7 @@ def sample(
     count: int,
     out: Path,
     steps: int | None = None,
-    solver: Literal["ddpm", "ddim", "euler", "heun"] | None = None,
+    solver: SolverName | None = None,
     eta: float | None = None,
     seed: Seed = 0,
     chunk: int = 64,
@@ -31,14 +31,14 @@ def sample(
 
     Args:
         directory: where `sads train` saved it.
-        count: how many samples.
-        out: the file to write; it appears when it is whole.
-        steps: noise levels visited; all of them, at most 1000, unless given.
+        count: the number of samples.
+        out: the file to write; it appears when it is complete.
+        steps: noise levels visited; unless given all of them, but at most 1000.
         solver: `ddpm`, ancestral sampling; `ddim`; `euler` or `heun`, which follow the equation of
-            the flow. By default `ddpm` where the path preserves variance, else `euler`.
-        eta: of DDIM's formula in place of a solver: 1 for ancestral sampling, 0 for DDIM.
-        seed: of all noise.
-        chunk: samples computed at once; it does not change them.
+            the flow. By default `ddpm` on paths that preserve variance, else `euler`.
+        eta: eta in DDIM's formula, instead of a solver: 1 for ancestral sampling, 0 for DDIM.
+        seed: the seed of all noise.
+        chunk: samples computed at once; their values do not depend on it.
         compile: use torch.compile, after a warm-up.
         device: `cpu` or `cuda`.
         force: replace an existing file.

@@ -18,9 +18,9 @@ def summary(
     seed: Seed = 0,
     json: Flag = False,
 ) -> None:
-    """Tell what there is to know about an architecture in a few seconds, as one table.
+    """Show what can be known about an architecture in a few seconds, as one table.
 
-    On a terminal the table fills as parts become known, the cheapest first.
+    On a terminal the table fills while parts are computed, the cheapest first.
 
     Example: `sads summary iddpm-16`
 
@@ -30,8 +30,8 @@ def summary(
         shape: shape of one sample, CxHxW; presets have their own.
         data: what a training would learn, as `sads data --help` describes it; independent normal
             entries by default.
-        networks: untrained networks behind each geometry.
-        seed: of all random draws.
+        networks: untrained networks for each geometry.
+        seed: the seed of all random draws.
         json: print the result as one JSON object.
     """
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""`sads sweep`: many trainings that survive anything."""
+"""`sads sweep`: many trainings that survive crashes and full disks."""
 
 import json as jsonlib
 import sys
@@ -29,21 +29,21 @@ def sweep(
 ) -> None:
     """Run all trials of a specification that have no result yet.
 
-    Running it again resumes, after Ctrl-C, `kill -9` or a power cut. Exit code 1 says that the
+    Running it again resumes it after Ctrl-C, `kill -9` or a power cut. Exit code 1 means that the
     sweep is over and some trials failed.
 
     Example: `sads sweep examples/smoke.toml --out runs/smoke --workers 2`
 
     Args:
         specification: a TOML file.
-        out: directory of the sweep; it can be left out of a dry run.
+        out: directory of the sweep; a dry run does not need it.
         engine: `local`, `dask` (a cluster on this machine) or `dask:ADDRESS` (a scheduler).
-        workers: how many trials run at once; by default as many as this machine has cores, or the
-            scheduler threads.
+        workers: how many trials run at once; by default the number of cores of this machine, or of
+            threads of the scheduler.
         device: `cpu` or `cuda`; with dask, every trial then asks for one unit of `GPU`.
         retries: further attempts of a trial that fails or kills its worker.
         retry_failed: run failed and quarantined trials again.
-        seed_from: take over results that `sads results --csv` wrote.
+        seed_from: reuse results that `sads results --csv` wrote.
         dry_run: print the trials and how long they would take, measured on a few steps.
         json: print the result as one JSON object.
     """

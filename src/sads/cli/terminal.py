@@ -1,4 +1,4 @@
-"""Printing on terminals that have fewer characters than we use.
+"""Printing on terminals that lack some of our characters.
 
 An ASCII-only terminal (`LC_ALL=C`) has no ±, and no terminal has the bytes of a file name that is
 not UTF-8. Such characters are spelled out instead of ending the program.
@@ -21,12 +21,9 @@ def print_anywhere() -> None:
 
 
 def _spelled_out(error: UnicodeError) -> tuple[str, int]:
-    """The handler: what to write instead, and where to go on."""
+    """The handler: the text to write instead, and the position to continue from."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
-    return "".join(_SPELLED.get(one, _escaped(one)) for one in missing), error.end
-
-
-def _escaped(character: str) -> str:
-    return character.encode("ascii", "backslashreplace").decode()
+    spelled = [_SPELLED.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing]
+    return "".join(spelled), error.end

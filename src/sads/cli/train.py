@@ -31,7 +31,7 @@ def train(
     device: str = "cpu",
     json: Flag = False,
 ) -> None:
-    """Train a network by denoising score matching, by the paper's protocol.
+    """Train a network by denoising score matching, with the protocol of the paper.
 
     Example: `sads train iddpm-16 --data rank-one:dct:0 --iterations 500 --out runs/dct-0`
 
@@ -42,15 +42,15 @@ def train(
         shape: shape of one sample, CxHxW; presets have their own.
         iterations: updates of the parameters; as in the paper's table 1 unless given.
         batch_size: samples in a batch; as in table 1 unless given.
-        learning_rate: of Adam; as in table 1 unless given.
-        accumulate: batches behind each update.
+        learning_rate: the learning rate of Adam; as in table 1 unless given.
+        accumulate: batches in each update.
         schedule: path from data to noise: `linear`, `cosine`, `flow`, `ve` or `edm`; that of the
             network (`,path=flow`) unless given.
-        rotation: of the data: `identity`, `random`, `whiten`, `min` or `max` with `--geometry`, or
-            a directory that `sads rotate` wrote; samples return from it by themselves.
+        rotation: the rotation of the data: `identity`, `random`, `whiten`, `min` or `max` with
+            `--geometry`, or a directory that `sads rotate` wrote. Samples are rotated back.
         geometry: a stored geometry of the network, for `--rotation min` and `max`.
-        rank: leading data directions that the rotation moves; all unless given.
-        seed: of the initialisation and all draws.
+        rank: how many leading data directions the rotation moves; all unless given.
+        seed: the seed of the initialisation and all draws.
         compile: use torch.compile, after a warm-up.
         bfloat16: use autocast to bfloat16.
         device: `cpu` or `cuda`.

@@ -1,4 +1,4 @@
-"""`sads watch`: how running geometries, trainings, monitors and sweeps stand."""
+"""`sads watch`: the progress of running geometries, trainings, monitors and sweeps."""
 
 import json as jsonlib
 import time
@@ -28,10 +28,10 @@ def watch(
     Example: `sads watch runs/figure-06`
 
     Args:
-        directory: what `--out` of `sads geometry`, `train` or `sweep` names, what `out` of
-            `sads.Monitor` names, or a folder of such.
-        every: seconds between two looks.
-        json: print how it stands now as one JSON object.
+        directory: the `--out` of `sads geometry`, `train` or `sweep`, the `out` of
+            `sads.Monitor`, or a folder with several of these.
+        every: seconds between two updates.
+        json: print the current progress as one JSON object.
     """
     from rich.console import Console
     from rich.live import Live

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +38,7 @@ class Engine:
 
     @property
     def present(self) -> bool:
-        """Whether there are workers; those of this machine are started whenever they are needed."""
+        """Whether there are workers; on this machine they are started when they are needed."""
         return True
 
     def submit(self, function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
@@ -45,10 +46,10 @@ class Engine:
         return self.executor.submit(function, *arguments)
 
     def lost(self, error: BaseException) -> WorkerLostError:
-        """The death of a worker behind the error of a call.
+        """The lost worker that caused the error of a call.
 
         Raises:
-            EngineError: if there is another reason, which any other call would fail for too.
+            EngineError: if something else caused it, since other calls would then fail as well.
         """
         if isinstance(error, WorkerLostError):
             return error
@@ -65,9 +66,9 @@ class LocalEngine(Engine):
     """Processes on this machine.
 
     Args:
-        workers: how many; one for each core that this process may use unless given.
+        workers: the number of workers; by default one for each core that this process may use.
         threads: torch threads of each.
-        log: file for what they say on standard error.
+        log: file for what they write to standard error.
         preload: modules that a worker imports before its first call.
     """
 
@@ -86,12 +87,12 @@ class LocalEngine(Engine):
 
 
 class DaskEngine(Engine):
-    """Workers of dask: a cluster on this machine, or whatever a scheduler has.
+    """Workers of dask: a cluster on this machine, or the workers of a scheduler.
 
     Args:
-        address: of a scheduler; None makes a local cluster.
+        address: the address of a scheduler; None makes a local cluster.
         workers: processes of the local cluster, or calls at once; by default all threads of the
-            scheduler's workers, counted again as they come and go.
+            scheduler's workers, which are counted repeatedly because workers come and go.
         device: with `cuda`, every call asks the scheduler for one unit of the resource `GPU`.
     """
 
@@ -103,6 +104,9 @@ class DaskEngine(Engine):
         self._client = _client(address, self._workers, gpu)
         options = {} if gpu is None else {"resources": gpu}
         self.executor: Executor = self._client.get_executor(pure=False, **options)
+
+    def submit(self, function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
+        return self.executor.submit(called_on_dask, function, *arguments)
 
     @property
     def slots(self) -> int:
@@ -137,6 +141,23 @@ class DaskEngine(Engine):
                 self._client.cluster.close()
 
 
+def called_on_dask(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """A call by a worker of dask, which keeps the memory that it frees, as a local worker does.
+
+    Nannies of dask start workers with a threshold of 64 KiB in the environment, above which glibc
+    returns all memory to the kernel at once and no longer learns what is asked for again.
+    """
+    _keep_freed_memory_once()
+    return function(*arguments)
+
+
+@cache
+def _keep_freed_memory_once() -> None:
+    from ..devices import keep_freed_memory  # with torch, which takes seconds to load
+
+    keep_freed_memory()
+
+
 def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> Any:
     try:
         from distributed import Client
@@ -144,7 +165,7 @@ def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> An
         raise InputError("the dask engines need an extra: pip install 'sads[cluster]'") from error
     import logging
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the caller reports them
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the caller reports errors
     if address is not None:
         try:
             return Client(address, timeout=CONNECT_TIMEOUT)
@@ -154,7 +175,7 @@ def _client(address: str | None, workers: int, gpu: dict[str, int] | None) -> An
 
 
 def _local_cluster(workers: int, gpu: dict[str, int] | None) -> Any:
-    """A cluster on this machine whose workers are replaced for as long as it takes."""
+    """A cluster on this machine, which replaces workers however often they die."""
     import logging
 
     from dask import config
@@ -189,7 +210,7 @@ def usable_cores() -> int:
 
 
 def check_engine(name: str, workers: int | None) -> None:
-    """Refuse a name that is no engine's, before anything is started."""
+    """Refuse the name of an unknown engine, before anything is started."""
     if workers is not None and workers < 1:
         raise InputError(f"an engine needs at least 1 worker, got {workers}")
     kind, colon, address = name.partition(":")
@@ -208,10 +229,10 @@ def make_engine(
     """The engine of a name: `local`, `dask` or `dask:ADDRESS`.
 
     Args:
-        name: of the engine.
-        workers: calls at once; the cores of this machine, or the scheduler's threads.
+        name: the name of the engine.
+        workers: calls at once; by default the cores of this machine, or the scheduler's threads.
         device: with `cuda`, dask is asked for a GPU for each call.
-        log: where local workers write what they say on standard error.
+        log: file for the standard error of local workers.
         preload: modules that local workers import before their first call.
     """
     check_engine(name, workers)

@@ -1,8 +1,8 @@
-"""Answers of many calls in the order in which they were asked, even when workers die.
+"""Answers of many calls in the order in which they were made, even when workers die.
 
-Some calls more than there are workers are under way, so that nobody waits for the one whose answer
-is next. A call whose worker dies is made again, by any worker. Only a call that costs worker after
-worker, an engine that cannot run anything, or one that has no workers left, ends the work.
+More calls are under way than there are workers, so that no worker is idle while the next answer in
+order is still missing. A call whose worker dies is made again on any worker. The work fails only if
+one call kills worker after worker, if the engine cannot run anything, or if no workers are left.
 """
 
 import time
@@ -15,10 +15,10 @@ from typing import Any
 from .engines import Engine
 from .local import EngineError
 
-DEATHS = 5  # of workers that one call may cost
+DEATHS = 5  # workers that one call may cost
 TICK_SECONDS = 0.5
-ALONE_SECONDS = 60.0  # without any worker, once some have been there
-START_SECONDS = 600.0  # without any worker at first: jobs of a cluster wait in queues
+ALONE_SECONDS = 60.0  # to wait for a worker after all have gone
+START_SECONDS = 600.0  # to wait for the first worker: jobs of a cluster wait in queues
 
 Call = tuple[Any, ...]
 
@@ -37,23 +37,23 @@ class InOrder:
 
     Args:
         engine: where they run.
-        function: of a module; takes what JSON can carry and returns a text.
+        function: a function of a module, which takes values of JSON and returns a text.
     """
 
     def __init__(self, engine: Engine, function: Callable[..., str]):
         self._engine, self._function = engine, function
         self._answered = False
-        self._seen = time.monotonic()  # when there was a worker, as far as known
+        self._seen = time.monotonic()  # when a worker was last seen
 
     def answers(self, calls: Iterable[Call], ahead: int) -> Iterator[tuple[Call, str]]:
         """Every call with its answer.
 
         Args:
-            calls: arguments of each; they are taken as they are needed.
-            ahead: calls that are under way or answered but not taken yet, at most.
+            calls: the arguments of each; the iterable is read only as far as needed.
+            ahead: the largest number of calls that are under way or whose answers wait their turn.
 
         Raises:
-            EngineError: if the calls cannot be answered. All answers before have been given.
+            EngineError: if a call cannot be answered; all earlier answers have been given.
         """
         waiting: deque[_Asked] = deque()
         source = iter(calls)
@@ -81,10 +81,10 @@ class InOrder:
         except TimeoutError:
             self._require_workers()
         except CancelledError:
-            return  # looked at next
+            return  # `_repeat_lost` handles it next
 
     def _repeat_lost(self, waiting: Iterable[_Asked]) -> None:
-        """Make the calls again whose workers died, wherever they stand in the queue."""
+        """Repeat all calls whose workers died, not only the first one."""
         for asked in waiting:
             error = _ended_with(asked.future)
             if error is None:
@@ -110,12 +110,12 @@ class InOrder:
 
 
 def _has_answer(future: Future[str]) -> bool:
-    """Whether a call has ended well. One made again may have lost its worker at once."""
+    """Whether a call has ended without an error; a repeated call may have failed at once."""
     return future.done() and _ended_with(future) is None
 
 
 def _ended_with(future: Future[str]) -> BaseException | None:
-    """The error of a call that has ended with one."""
+    """The error with which a call has ended, if any."""
     if not future.done():
         return None
     try:

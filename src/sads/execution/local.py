@@ -1,9 +1,9 @@
 """The local engine: an executor whose workers are processes that cannot harm each other.
 
-`ProcessPoolExecutor` gives up all its work when one process dies and does not say whose fault it
-was. Here each slot has a process of its own: if that dies, the one call it was running fails with
-`WorkerLostError`, and the next call gets a new process. Functions go by name and arguments as JSON;
-nothing is pickled.
+`ProcessPoolExecutor` gives up all its work when one process dies, and does not say which call
+killed it. Here each slot has a process of its own. If it dies, only the call that it was running
+fails, with `WorkerLostError`, and the next call gets a new process. Functions are sent by name and
+arguments as JSON; nothing is pickled.
 """
 
 import json
@@ -62,7 +62,7 @@ class _Process:
         return self._process.poll() is None
 
     def ask(self, line: str = "") -> dict[str, Any] | None:
-        """The answer to a line, the first one without asking; None if the process has died."""
+        """The answer to a line, or the first message without one; None if the process has died."""
         calls, answers = self._process.stdin, self._process.stdout
         if calls is None or answers is None:
             return None
@@ -78,7 +78,7 @@ class _Process:
     def ended(self) -> str:
         """Wait for its end, and say how it ended."""
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # what was not read is lost with the reader
+            with suppress(OSError):  # unread input was lost with the process
                 if pipe is not None:
                     pipe.close()
         code = self._process.wait()
@@ -89,9 +89,9 @@ class LocalExecutor(Executor):
     """Processes on this machine.
 
     Args:
-        workers: how many.
+        workers: the number of processes.
         threads: torch threads of each.
-        log: file for what they say on standard error.
+        log: file for what they write to standard error.
         preload: modules that they import before their first call.
     """
 
@@ -129,7 +129,7 @@ class LocalExecutor(Executor):
             process.ended()
 
     def _call(self, line: str) -> Any:
-        """In a thread of the pool, which keeps its process from call to call."""
+        """Make a call in a thread of the pool, which keeps its process from call to call."""
         process = getattr(self._own, "process", None)
         if process is not None and not process.alive:  # it died between two calls
             self._forget(process)
@@ -144,7 +144,7 @@ class LocalExecutor(Executor):
         return answer["value"]
 
     def _started(self) -> _Process:
-        """A process that is ready; one that dies while it starts is not held against a call."""
+        """A process that is ready; a process that dies while it starts does not fail a call."""
         ended = ""
         for _ in range(STARTS):
             with self._lock:

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 @contextmanager
 def limited_threads(count: int) -> Iterator[None]:
-    """The same number of threads on every machine: the bits depend on it."""
+    """Compute with this number of threads on every machine, because the bits depend on it."""
     import torch
 
     before = torch.get_num_threads()

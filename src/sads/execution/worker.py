@@ -1,8 +1,8 @@
-"""A worker process of the local engine: one JSON line in for each call, one line out.
+"""A worker process of the local engine: it reads a JSON line for each call and writes one back.
 
-It ends when its standard input does, at once and in the middle of a call, so that no worker
-outlives the process that started it, however that died. The modules named on its command line are
-imported before it says that it is ready.
+It ends when its standard input ends, at once and even in the middle of a call, so that no worker
+outlives the process that started it, however that process ended. The modules named on its command
+line are imported before it reports that it is ready.
 """
 
 import faulthandler
@@ -22,19 +22,19 @@ from ..foundation.versions import code_version
 
 def main() -> None:
     """Serve calls until standard input ends."""
-    # Whatever a network prints must not be taken for an answer.
+    # What a network prints must not be mistaken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started it
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
-    from ..devices import keep_freed_memory  # with torch, which takes seconds to load
+    from ..devices import keep_freed_memory  # imports torch, which takes seconds
 
     for module in sys.argv[1:]:
         import_module(module)
     keep_freed_memory()
-    code_version()  # of the files as they are now, which is what has been loaded
+    code_version()  # it is cached now, while the files are those that were loaded
     answer = {"value": os.getpid()}
     while True:
         answers.write(f"{json.dumps(answer)}\n")

@@ -1,1 +1,1 @@
-"""Small things that every room uses: choices of options, versions, signatures, frames of pandas."""
+"""Small things that every room uses: choices of options, versions, signatures, pandas frames."""

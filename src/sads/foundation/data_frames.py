@@ -1,4 +1,4 @@
-"""Rows of a result as a table of pandas, which need not be installed."""
+"""Rows of a result as a pandas table, for those who have pandas installed."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any

@@ -17,7 +17,7 @@ def warn_deprecated(what: str, instead: str, removal: str) -> None:
     Args:
         what: its name, as callers write it.
         instead: what to write in its place.
-        removal: the version that will not have it any more.
+        removal: the version that removes it.
     """
     if what in _WARNED:
         return

@@ -1,7 +1,7 @@
 """Values that notebooks and terminals show with words, tables and pictures.
 
-These are made in `sads.presentation` and `sads.report`, above all values. A value asks for them by
-name when it is shown, so nothing below imports HTML.
+These are made in `sads.presentation` and `sads.report`, which are layers above all values. A value
+imports them by name when it is shown, so no lower layer imports HTML.
 """
 
 from importlib import import_module

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, ParamSpec, TypeVar
 
-#: Modules that no neighbour replaces: there must be one of them.
+#: Modules that no neighbour replaces: there must be only one of each.
 KEPT = frozenset({*sys.stdlib_module_names, "sads", "torch", "numpy", "scipy"})
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -59,15 +59,15 @@ class Neighbourhood:
                 sys.modules.update(hidden)
 
     def _modules(self, wanted: Callable[[str], bool]) -> dict[str, ModuleType]:
-        """Loaded modules, with all that is inside them, of the wanted first names."""
+        """Loaded modules with a wanted first name, and everything inside them."""
         roots = {name for name in self._names if name in sys.modules and wanted(name)}
-        if not roots:  # as a rule, and the table is long
+        if not roots:  # the usual case, and the table is long
             return {}
         return {n: m for n, m in sys.modules.items() if n.partition(".")[0] in roots}
 
     @cached_property
     def _names(self) -> dict[str, bool]:
-        """What an import could find in the folder, and whether that is more than a mere folder."""
+        """Names that an import could find in the folder, with False for a mere folder."""
         names: dict[str, bool] = {}
         for place in self.folder.iterdir():
             name = place.name.partition(".")[0]
@@ -78,7 +78,7 @@ class Neighbourhood:
 
     def _stands_in_front(self, name: str) -> bool:
         """Whether an import would take what is in the folder instead of the module."""
-        # A mere folder comes behind every module and package on the path.
+        # A mere folder comes after every module and package on the path.
         return self._names[name] or getattr(sys.modules[name], "__file__", None) is None
 
     def _is_ours(self, name: str) -> bool:
@@ -93,7 +93,7 @@ class Housed(Generic[Arguments, Result]):
 
     Args:
         call: the callable.
-        neighbourhood: of its file.
+        neighbourhood: the modules beside its file.
     """
 
     def __init__(self, call: Callable[Arguments, Result], neighbourhood: Neighbourhood):

@@ -13,7 +13,7 @@ def same_arguments(
 ) -> Callable[[Callable[..., Result]], Callable[Arguments, Result]]:
     """A decorator that says of a function that it takes the arguments of another one.
 
-    Type checkers, `help` and `inspect.signature` then know them by name, and they are written down
+    Type checkers, `help` and `inspect.signature` then know them by name, and they are written only
     once.
 
     >>> def scaled(x: float, *, factor: float = 2.0) -> float:

@@ -15,7 +15,7 @@ from ..directions import FOLDS
 from ..directions.structure import STRUCTURES
 from ..directions.subspaces import Span
 from ..errors import ArtefactError
-from ..inspection.readout import ReadOut
+from ..inspection.readout_base import ReadOut
 from ..inspection.subspace_readout import Compressed
 from ..inspection.subspaces import Adaptive
 from ..path import WEIGHTINGS

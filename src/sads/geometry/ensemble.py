@@ -21,8 +21,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from ..devices import is_memory_error, placed
-from ..errors import NetworkError, SadsError, brief
+from ..devices import placed
+from ..errors import NetworkError, SadsError, brief, is_memory_error
 from ..inspection.reader_modules import Outputs, Reader, Readings
 from ..inspection.torch_modes import Arguments, FunctionMode, Keywords
 from ..networks import ScoreFamily, ScoreNetwork

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from ..directions.whitening import whitened_distance
 from ..errors import NetworkError
-from ..inspection.readout import ReadOut
+from ..inspection.readout_base import ReadOut
 from ..randomness import stream
 
 FEWEST, MOST = 4, 32

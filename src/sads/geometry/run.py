@@ -27,7 +27,7 @@ from .geometry import Geometry, exact_geometry, keep_spectrum, load_geometry
 from .goal import Goal
 from .plan import Plan
 from .running_sums import State
-from .sketch import with_basis
+from .sketch import networks_of_sketch, with_basis
 from .source import Source
 
 CHECKPOINT_SECONDS = 20.0
@@ -44,6 +44,8 @@ class Progress:
         stage: what is done before the networks of the estimate; empty when these are.
         subspace: that is estimated, once it is known; None for the whole.
         chosen: whether that subspace was chosen because the whole does not fit in memory.
+        seconds: that all networks will take, said once before the first of them: at the pace at
+            which precisions were compared, so that several workers need less.
     """
 
     networks: int
@@ -52,6 +54,7 @@ class Progress:
     stage: str = ""
     subspace: str | None = None
     chosen: bool = False
+    seconds: float | None = None
 
 
 def estimates(
@@ -201,9 +204,10 @@ class _Run:
 
 def settled(source: Source, goal: Goal) -> Source:
     """The source with its plan completed by batch size and precision."""
-    precision = source.precision(goal.allowed_rounding, goal.networks)
+    precision, pace = source.precision(goal.allowed_rounding, goal.networks)
     batch = goal.batch(source.plan.batch)
-    return source.with_plan(source.plan.model_copy(update={"batch": batch, "precision": precision}))
+    plan = source.plan.model_copy(update={"batch": batch, "precision": precision})
+    return replace(source, pace=pace).with_plan(plan)
 
 
 def _start(
@@ -212,6 +216,9 @@ def _start(
     """The beginning of a fresh run."""
     report(Progress(0, None, None, "comparing precisions"))
     source = settled(source, goal)
+    if goal.networks is not None and source.pace is not None:
+        all_networks = goal.networks + networks_of_sketch(source.plan.readout)
+        report(Progress(0, goal.networks, None, seconds=source.pace * all_networks))
 
     def sketched(networks: int, expected: int) -> None:
         report(Progress(networks, expected, None, "sketch of the subspace"))

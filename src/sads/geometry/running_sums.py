@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..directions import FOLDS
-from ..inspection.readout import ReadOut
+from ..inspection.readout_base import ReadOut
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import ArtefactError
-from ..inspection.subspace_readout import Compressed, Sketching
+from ..inspection.subspace_readout import AnyReadOut, Compressed, Sketching
 from ..inspection.subspaces import Adaptive, leading_span, sketch_columns
 from ..randomness import stream
 from ..storage.sealed import expect, parse_json, read_sealed, sensible, write_sealed
@@ -50,7 +50,7 @@ def with_basis(source: Source, out: Path | None, report: Callable[[int, int], No
         if out is not None:
             write_basis(out, source.plan)
         return source
-    networks = subspace.networks(readout.inner.structure, readout.inner.rank)
+    networks = networks_of_sketch(readout)
     omega = _omega(source.plan.seed, readout, subspace)
     sketch = _summed(source, omega, networks, out, report)
     span = leading_span(sketch, omega, subspace.count)
@@ -59,6 +59,15 @@ def with_basis(source: Source, out: Path | None, report: Callable[[int, int], No
     if out is not None:
         write_basis(out, plan)
     return source.with_plan(plan)
+
+
+def networks_of_sketch(readout: AnyReadOut) -> int:
+    """Networks that the basis takes, beside those of the estimate."""
+    if not isinstance(readout, Compressed) or not isinstance(readout.subspace, Adaptive):
+        return 0
+    if readout.subspace.span is not None:
+        return 0
+    return readout.subspace.networks(readout.inner.structure, readout.inner.rank)
 
 
 def _omega(seed: int, readout: Compressed, subspace: Adaptive) -> Float[np.ndarray, "n s"]:

@@ -1,5 +1,6 @@
 """Where batches of networks come from: which networks, looked at where, read how."""
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +39,7 @@ class Source:
         reading: what becomes of what is read of the networks.
         exact: the factor, where a closed form is known.
         sketching: whether the networks are those of a sketch, which shares none with the estimate.
+        pace: seconds that one network takes, as measured where precisions were compared.
     """
 
     plan: Plan
@@ -48,21 +50,30 @@ class Source:
     reading: Reading
     exact: Float[np.ndarray, "n n"] | None
     sketching: bool = False
+    pace: float | None = None
 
     def with_plan(self, plan: Plan) -> "Source":
         """The same source under the plan of an earlier run that it continues."""
         return replace(self, plan=plan, reading=replace(self.reading, readout=plan.readout))
 
-    def precision(self, allowed: float, planned: int | None) -> Precision:
-        """Float32 if it agrees with float64 on a few of the networks that are planned."""
+    def precision(self, allowed: float, planned: int | None) -> tuple[Precision, float]:
+        """Float32 if it agrees with float64 on a few of the networks that are planned.
+
+        Also returned are the seconds that one of these took in the precision that is chosen.
+        """
         rng = stream(self.plan.seed, "inputs of the comparison of precisions")
         t, x = self.inputs(networks_to_compare(self.plan.readout, planned), rng)
+        seconds = {torch.float32: 0.0, torch.float64: 0.0}
 
         def moment(part: slice, own: np.random.Generator, dtype: torch.dtype) -> np.ndarray:
-            return self.moment_at(x[part], t[part], own, dtype)
+            started = time.perf_counter()
+            found = self.moment_at(x[part], t[part], own, dtype)
+            seconds[dtype] += time.perf_counter() - started
+            return found
 
         seed, chunk = self.plan.seed, self.ensemble.chunk
-        return choose_precision(moment, self.plan.readout, len(t), chunk, seed, allowed)
+        chosen = choose_precision(moment, self.plan.readout, len(t), chunk, seed, allowed)
+        return chosen, seconds[chosen.dtype] / len(t)
 
     def inputs(self, count: int, rng: np.random.Generator) -> tuple[Int[np.ndarray, " N"], Tensor]:
         """Timesteps and probe inputs of `count` networks."""

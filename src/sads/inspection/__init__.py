@@ -1,1 +1,1 @@
-"""Reading modules that declare nothing about themselves, ours or other people's."""
+"""How modules are read, ours and other people's that declare nothing about themselves."""

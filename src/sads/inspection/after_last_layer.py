@@ -1,4 +1,4 @@
-"""What stands between the last layer and the score: eps = a + s Q u, and how t is drawn.
+"""What comes between the last layer and the score: eps = a + s Q u, and how t is drawn.
 
     G = E_t[w_t E[s^2 z z^T + a a^T]],      z = Q u, of mean zero given the features.
 
@@ -7,12 +7,12 @@ the relative weights s_t^2 / g_t and 1 / g_t, and G is Z times their mean. Witho
 g_t = s_t^2 and the first weight is one: for noise, v-, x0-, flow- and score-prediction w_t g_t is
 1/b^2, (a/b)^2 / (a^2 + b^2)^2, a^2/b^4, (a/b)^2 / (a + b)^2 and 1, with x_t = a x_0 + b eps.
 
-The constant part is often a multiple of the input, a = c_t x: that is what converting predictions
-and EDM's preconditioning add. Under a Gaussian probe then E[a a^T] = c_t^2 std^2 I.
+The constant part is often a multiple of the input, a = c_t x: conversions of predictions and the
+preconditioning of EDM add one. Under a Gaussian probe E[a a^T] is then c_t^2 std^2 I.
 
-A constant factor behind the last layer, one that depends on the timestep, the input, or parameters
-are all in s. It is measured in every network (`integration`); the table s_t here decides only how
-often a timestep is drawn, except beside a constant part that is accumulated.
+All factors after the last layer belong to s, whether they are constant or depend on the timestep,
+the input or parameters. It is measured in every network (`integration`). The table s_t here only
+decides how often a timestep is drawn, unless a constant part is accumulated.
 """
 
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ from ..networks import ScoreFamily
 from ..networks.adapters import own_prediction
 from ..probes import Probe
 from .last_layer import LastLayer, scales_at
-from .members import LARGEST_SMALL
+from .members import LARGEST_SMALL, parameter_bytes
 from .tracing import NoLastLayer, read
 
 TOGETHER = 50  # timesteps of a small network that are evaluated at once
-PROPORTIONAL = 1e-4  # relative residual up to which a counts as a multiple of x
+PROPORTIONAL = 1e-4  # largest relative residual with which a counts as a multiple of x
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Tail:
     """What follows the last layer.
 
     Attributes:
-        scales: s_t; of one network, where each has its own.
-        slopes: c_t, where a = c_t x and is known by `floor`.
+        scales: s_t; of one network, if each has its own.
+        slopes: c_t, if a = c_t x and `floor` accounts for it.
         proposal: g_t.
         total: Z.
-        floor: the identity's multiple from a = c_t x under a Gaussian probe, over Z.
+        floor: the multiple of the identity from a = c_t x under a Gaussian probe, over Z.
         constant: whether a is accumulated.
         bias_share: mean relative weight of z z^T.
     """
@@ -67,12 +67,12 @@ def converted_tail(
     probe: Probe,
     weights: Float[np.ndarray, " T"],
 ) -> Tail:
-    """The tail of sampled outputs: only how timesteps are drawn.
+    """The tail of sampled outputs, which only says how timesteps are drawn.
 
     Args:
         network: a member.
         family: its family.
-        probe: where it is looked at.
+        probe: the probe that draws its inputs.
         weights: probability times weight of each timestep.
     """
     slopes, scales = _conversion(network, family)
@@ -114,12 +114,12 @@ def measured_tail(
         networks: at least two members.
         layer: their last layer.
         family: their family.
-        probe: where they are looked at.
+        probe: the probe that draws their inputs.
         weights: probability times weight of each timestep.
         trial: two Gaussian inputs, two inputs of the probe and at least two timesteps.
 
     Raises:
-        NoLastLayer: if both the constant part and the scale are of each network's own.
+        NoLastLayer: if both the constant part and the scale differ between networks.
     """
     x, inputs, t = trial
     first = networks[0]
@@ -139,7 +139,10 @@ def measured_tail(
         raise NoLastLayer("both what is added to its last layer and its scale vary")
     own = np.mean([float(call.u.square().mean()) for _, call in at_probe])
     energy = probe.energy(family.size, family.schedule) / family.size
-    rest = _mean_square([a for a, _ in at_probe]) if slopes is None else slopes**2 * energy
+    if slopes is None:
+        rest = float(torch.cat([a for a, _ in at_probe]).double().square().mean())
+    else:
+        rest = slopes**2 * energy
     proposal = scales**2 * max(float(own), 1e-12) + rest
     total = float(weights @ proposal)
     share = float(weights @ scales**2) / total
@@ -154,10 +157,10 @@ def _scales_and_slopes(
     t: Tensor,
     weights: Float[np.ndarray, " T"],
 ) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"] | None]:
-    """s_t, and c_t where a = c_t x in all networks, None elsewhere.
+    """s_t, and c_t if a = c_t x in all networks, else None.
 
-    Both are what the conversion to noise makes of one number where a few timesteps agree on it, and
-    measured at every timestep otherwise.
+    If a few timesteps agree on one number, both follow from it by the conversion to noise.
+    Otherwise they are measured at every timestep.
     """
     first = networks[0]
     from_conversion, scales = _conversion(first, family)
@@ -180,12 +183,8 @@ def _scales_and_slopes(
 
 
 def _agree(values: list[float | None]) -> bool:
-    told = np.array([v for v in values if v is not None])
-    return bool(np.ptp(told) <= PROPORTIONAL * (1 + np.abs(told).max()))
-
-
-def _mean_square(values: list[Tensor]) -> float:
-    return float(torch.cat(values).double().square().mean())
+    known = np.array([v for v in values if v is not None])
+    return bool(np.ptp(known) <= PROPORTIONAL * (1 + np.abs(known).max()))
 
 
 def _ratio(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> float | None:
@@ -205,8 +204,7 @@ def _tables(
 ) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
     """s_t and c_t measured at every timestep that has a weight."""
     scales, slopes = np.zeros(family.schedule.steps), np.zeros(family.schedule.steps)
-    size = sum(p.numel() * p.element_size() for p in network.parameters())
-    together = TOGETHER if size <= LARGEST_SMALL else 1
+    together = TOGETHER if parameter_bytes(network) <= LARGEST_SMALL else 1
     steps = np.flatnonzero(weights)
     energy = float(x.double().square().sum())
     for start in range(0, len(steps), together):

@@ -1,6 +1,6 @@
-"""Whether a family can be studied at all: a few of its networks are tried before any long work."""
+"""Checks that a family can be studied: a few of its networks are tried before any long work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..devices import is_memory_error, require_memory
-from ..errors import NetworkError, SadsError, brief
+from ..devices import require_memory
+from ..errors import NetworkError, SadsError, brief, is_memory_error
 from ..networks import ScoreFamily, ScoreNetwork
 from ..networks.adapters import Assumptions, assumptions_of
 from ..networks.adapters.explain import why_not_called
@@ -24,8 +24,8 @@ from .unusable_outputs import check_output, why_silent
 from .zero_outputs import Silence, is_mute, redrawn, silence_of
 
 TRIED = 2
-BUILT = 8  # small networks that must agree on how they start
-SAMPLES = 16  # that a check takes at the very least, with what is computed of them
+BUILT = 8  # small networks that must agree on their initial distributions
+SAMPLES = 16  # a lower bound on the memory of a check, in samples
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Checked:
         members: a few of its networks; their family is the one to study.
         declared: one of them, if it starts as its class declares.
         redrawn: layers that were redrawn because they zeroed the output.
-        assumptions: what the networks are taken for.
+        assumptions: what is assumed about the networks.
     """
 
     members: Members
@@ -62,17 +62,17 @@ def check_family(
 
     Args:
         family: the family.
-        probe: where it is looked at.
-        seed: of the networks and inputs.
+        probe: the probe that draws its inputs.
+        seed: the seed of the networks and inputs.
         zero_output: what to do about networks that output zero.
-        timesteps: the first and the one after the last; all by default.
-        before_running: called with one of them; may refuse it before any is run.
+        timesteps: the first timestep and the one after the last; all by default.
+        before_running: called with one network; it may refuse the network before any one runs.
         silent: whether networks that output zero are left as they are, unless they are redrawn.
 
     Raises:
         InputError: if a few samples do not fit in memory.
-        NetworkError: if networks are no modules, fail, return another shape or NaN, give two
-            answers to one question, or do not depend on their parameters.
+        NetworkError: if networks are not modules, fail, return another shape or NaN, give two
+            outputs for the same input, or do not depend on their parameters.
     """
     sizes = "x".join(map(str, family.shape))
     require_memory(
@@ -85,35 +85,53 @@ def check_family(
     members = _members(family, seeds)
     first = members.networks[0]
     before_running(first)
-    for i, member in enumerate(members.networks[:TRIED]):
-        _check_answers(family, member, x[i : i + 1], t[i : i + 1])
+    answers = [
+        _checked_answer(family, member, x[i : i + 1], t[i : i + 1])
+        for i, member in enumerate(members.networks[:TRIED])
+    ]
     assumptions = assumptions_of(
         first, family.schedule, x[:1], torch.from_numpy(t[:1]), family.name
     )
     if silent and zero_output == "explain":
         return Checked(members, _declared(members.networks), (), assumptions)
-    asleep, step = _to_wake(members, probe, x, t, zero_output)
+    asleep, step = _to_wake(members, probe, x, t, zero_output, answers)
     if asleep:
         members = _woken(family, asleep, seeds, x[:1], step)
     return Checked(members, _declared(members.networks), asleep, assumptions)
 
 
-def _check_answers(family: ScoreFamily, member: nn.Module, x: Tensor, t: np.ndarray) -> None:
-    """A network must give a usable output, and the same one whenever it is asked."""
-    check_output(_call(member, x, t), family, member, x, t)
-    if not torch.equal(*(_call(member, x, t, seed) for seed in (1, 2))):
+def _checked_answer(family: ScoreFamily, member: nn.Module, x: Tensor, t: np.ndarray) -> Tensor:
+    """A network's output, which must be usable and the same one whenever it is asked."""
+    output = _call(member, x, t)
+    check_output(output, family, member, x, t)
+    output = output.clone()  # some modules write every answer into the same memory
+    if not torch.equal(output, _call(member, x, t, seed=1)):
         raise NetworkError(
             f"{family.name} gives two different outputs for one input in eval mode: switch off "
-            "what is random in it (dropout, noise, sampling), or pass a deterministic factory"
+            "its randomness (dropout, noise, sampling), or pass a deterministic factory"
         )
+    return output
 
 
 def _to_wake(
-    members: Members, probe: Probe, x: Tensor, t: np.ndarray, zero_output: str
+    members: Members,
+    probe: Probe,
+    x: Tensor,
+    t: np.ndarray,
+    zero_output: str,
+    answers: list[Tensor],
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """The layers to redraw in silent networks (none in others), and the timestep that shows it."""
+    """The layers to redraw in silent networks (none in others), and the timestep that shows it.
+
+    Each network's answer to its own input is known already.
+    """
     noise, step = _noise(members.family), t[:1]
-    silent = [i for i in range(TRIED) if not _depends(members, x[i : i + 1], t[i : i + 1])]
+    own = ({i: answer} for i, answer in enumerate(answers))
+    silent = [
+        i
+        for i, known in enumerate(own)
+        if not _differ(members.networks[:TRIED], x[i : i + 1], t[i : i + 1], known)
+    ]
     if silent:
         step = t[silent[0] : silent[0] + 1]
         _check_elsewhere(members, probe, step)
@@ -127,7 +145,7 @@ def _to_wake(
 def _woken(
     family: ScoreFamily, asleep: tuple[str, ...], seeds: list[int], x: Tensor, step: np.ndarray
 ) -> Members:
-    """Networks with layers redrawn, if that gives them an output of their own."""
+    """Networks with layers redrawn; raises unless their output then depends on parameters."""
     members = _members(redrawn(family, asleep), seeds)
     noise = _noise(family)
     still = not _depends(members, x, step) and not _depends(members, noise, step)
@@ -149,7 +167,7 @@ def _declared(networks: list[nn.Module]) -> ScoreNetwork | None:
 def _members(family: ScoreFamily, seeds: list[int]) -> Members:
     """Networks made from the seeds, watched while they are made.
 
-    Two are enough of large networks, and of ours that start as they declare.
+    Two are enough if they are large, or if they are ours and start as they declare.
     """
     built = [_build(family, seeds[0])]
     ours = isinstance(built[0][0], ScoreNetwork)
@@ -179,8 +197,17 @@ def _depends(members: Members, x: Tensor, t: np.ndarray) -> bool:
     return _differ(members.networks[:2], x, t)
 
 
-def _differ(networks: Sequence[nn.Module], x: Tensor, t: np.ndarray) -> bool:
-    outputs = torch.stack([_call(network, x, t) for network in networks])
+def _differ(
+    networks: Sequence[nn.Module],
+    x: Tensor,
+    t: np.ndarray,
+    known: Mapping[int, Tensor] | None = None,
+) -> bool:
+    """Whether networks answer differently; some answers may be known, by their number."""
+    known = known or {}
+    outputs = torch.stack(
+        [known[i] if i in known else _call(network, x, t) for i, network in enumerate(networks)]
+    )
     return bool(torch.isfinite(outputs).all() and (outputs != outputs[0]).any())
 
 
@@ -189,17 +216,17 @@ def _noise(family: ScoreFamily) -> Tensor:
 
 
 def _check_elsewhere(members: Members, probe: Probe, t: np.ndarray) -> None:
-    """A network that is silent at the probe alone needs another probe."""
+    """Refuse a probe at which the output is constant although it varies elsewhere."""
     if _depends(members, _noise(members.family), t):
         raise NetworkError(
             f"{members.family.name} outputs the same for all parameters at the probe "
-            f"{probe.describe()}, so its geometry there is zero: probe elsewhere, for example at "
+            f"{probe.describe()}, so its geometry there is zero: choose another probe, for example "
             "gaussian:1"
         )
 
 
 def _to_redraw(members: Members, x: Tensor, t: np.ndarray, zero_output: str) -> tuple[str, ...]:
-    """The layers to redraw in a family none of whose weights reaches its output."""
+    """The layers to redraw in a family in which no weight reaches the output."""
     family, network = members.family, members.networks[0]
     silence = silence_of(network, x, torch.from_numpy(t))
     blamed = () if silence is None else (silence.layers, silence.zeros)
@@ -219,7 +246,7 @@ def _to_redraw(members: Members, x: Tensor, t: np.ndarray, zero_output: str) -> 
 
 
 def _wakes(family: ScoreFamily, names: tuple[str, ...], x: Tensor, t: np.ndarray) -> bool:
-    """Whether networks with the named layers redrawn have an output of their own."""
+    """Whether the output depends on parameters once the named layers are redrawn."""
     if not names:
         return False
     woken = redrawn(family, names)
@@ -261,7 +288,7 @@ def _build(
 
 
 def _call(module: nn.Module, x: Tensor, t: np.ndarray, seed: int = 0) -> Any:
-    """The output; what is random in the module depends on the seed."""
+    """The output of a module, whose random draws depend on the seed."""
     try:
         with torch.inference_mode():
             inputs = x.clone(), torch.from_numpy(t)

@@ -1,11 +1,11 @@
-"""How networks are read that declare nothing about themselves.
+"""How networks that declare nothing about themselves are read.
 
-The last layer is found by tracing (`last_layer`), how its weight starts is looked at
-(`last_layer_moments`), and what follows it is verified to be eps = a + s D Q u. If u's entries land
-in the sample so that Q (A (x) I) Q^T is one of the known structures, the layer is integrated
-exactly; if Q is another rearrangement, D is needed or the layer is an unusual convolution, several
-random last layers are drawn for each network; otherwise the output is sampled as it is, and the
-reason is kept.
+The last layer is found by tracing (`last_layer`), the initial distribution of its weight is
+determined (`last_layer_moments`), and eps = a + s D Q u is verified for what follows it. If the
+entries of u are placed in the sample so that Q (A (x) I) Q^T is one of the known structures, the
+layer is integrated exactly. If Q is another rearrangement, D is needed or the layer is an unusual
+convolution, several random last layers are drawn for each network. Otherwise the output is sampled
+as it is, and the reason is kept.
 """
 
 import math
@@ -38,22 +38,22 @@ from .readout import Convolution, DenseLayer, PlainReadOut, RandomLayers, Sample
 from .tracing import CONVOLUTIONS, LINEAR, Call, NoLastLayer, read
 from .trunk_replay import trunks_kept
 
-TIMESTEPS, FEW_TIMESTEPS = 8, 3  # looked at for the scale, in small and in large networks
-ENTRIES_CHECKED = 20_000  # of the weights of one output, that tell how an unknown one starts
-FEWEST_BUILT, MOST_BUILT = 4, 256  # networks built for it
+TIMESTEPS, FEW_TIMESTEPS = 8, 3  # timesteps at which the scale of small and large networks is read
+ENTRIES_CHECKED = 20_000  # weights of one output that show an unknown initial distribution
+FEWEST_BUILT, MOST_BUILT = 4, 256  # networks that are built to get them
 
 
 @torch.no_grad()
 def read_foreign(
     members: Members, probe: Probe, weights: Float[np.ndarray, " T"], rng: np.random.Generator
 ) -> Reading:
-    """Settle how a family is read that declares nothing.
+    """Decide how a family that declares nothing is read.
 
     Args:
         members: a few of its networks.
-        probe: where they are looked at.
+        probe: the probe that draws their inputs.
         weights: probability times weight of each timestep.
-        rng: of the inputs they are looked at with.
+        rng: draws the inputs of the tests.
     """
     try:
         with trunks_kept():
@@ -62,7 +62,7 @@ def read_foreign(
         note = str(why)
     except SadsError:
         raise
-    except Exception as error:  # other people's code, with parameters and values of our choice
+    except Exception as error:  # other people's code may fail with our parameters and values
         note = f"it fails when looked into: {brief(error)}"
     tail = converted_tail(members.networks[0], members.family, probe, weights)
     return Reading(Sampled(members.family.shape), tail, note)
@@ -107,9 +107,9 @@ def _readout(
     call: Call, structure: Structure, variances: Variances, tail: Tail, *, steady: bool
 ) -> PlainReadOut:
     """The read-out of a last layer that imposes a known structure."""
-    # Where every network has its own share of the bias, that is added network by network.
+    # If the share of the bias differs between networks, it is added for each network.
     settled = variances.bias is None or (variances.bias > 0 and not steady)
-    # Beside a constant part the timesteps are not drawn in proportion to s_t^2 alone.
+    # With a constant part the timesteps are not drawn in proportion to s_t^2 alone.
     bias = 0.0 if settled else (variances.bias or 0.0) * tail.bias_share
     layer: type[PlainReadOut] = Convolution
     width, kernel = call.h.shape[1], tuple(call.weight.shape[2:])
@@ -135,7 +135,7 @@ def _readout(
 def _timesteps(
     used: Int[np.ndarray, " n"], members: Members, rng: np.random.Generator
 ) -> Int[np.ndarray, " k"]:
-    """A few timesteps, two at least: random ones, and both ends."""
+    """A few timesteps, at least two: random ones and both ends."""
     count = TIMESTEPS if members.small else FEW_TIMESTEPS
     chosen = rng.choice(used, size=min(count - 1, len(used)), replace=False)
     t = np.concatenate([chosen, used[[0, -1]]])
@@ -145,7 +145,7 @@ def _timesteps(
 def _variances(
     members: Members, layer: LastLayer, x: Tensor, t: Tensor, rng: np.random.Generator
 ) -> Variances:
-    """s_w^2 and s_b^2; where they are not known, more networks are built to look at the layer."""
+    """s_w^2 and s_b^2; if they are not known, more networks are built to measure them."""
     values = [LastValues.of(network, layer, x, t) for network in members.networks]
     biases = [v.bias for v in values if v.bias is not None]
     weight = exact_variance(
@@ -154,7 +154,7 @@ def _variances(
     bias = exact_variance(members.networks, biases, layer.bias, members.known) if biases else 0.0
     constant = not any(bool(b.any()) for b in biases)
     if weight is None or (bias is None and not constant):
-        # By the weights of one output: biases are as many times fewer, and need the networks.
+        # Count the weights of one output: it has only one bias, so biases need more networks.
         wanted = ENTRIES_CHECKED // values[0].weight[0].numel()
         most = MOST_BUILT if members.small else FEWEST_BUILT
         for _ in range(min(max(wanted, FEWEST_BUILT), most)):
@@ -167,8 +167,8 @@ class Placed(NamedTuple):
     """Where the entries of a last layer's output are in the sample.
 
     Attributes:
-        structure: that it imposes on the sample.
-        rows: the tokens that are used, where others are left out (those of a text); None for all.
+        structure: the structure that it imposes on the sample.
+        rows: the tokens that are used, if others are left out (those of a text); None for all.
     """
 
     structure: Structure
@@ -176,7 +176,7 @@ class Placed(NamedTuple):
 
 
 def arrangement(call: Call, selection: Tensor, shape: tuple[int, ...]) -> Placed | None:
-    """The structure that the last layer imposes on the sample; None if it is not a known one."""
+    """The structure that the last layer imposes on the sample; None if it is unknown."""
     linear, used = call.function is LINEAR, None
     if linear:
         copies = call.u.shape[-1]
@@ -216,7 +216,7 @@ def _candidates(shape: tuple[int, ...], tokens: int) -> list[Structure]:
 
 
 def _oblong(shape: tuple[int, ...], tokens: int) -> list[Structure]:
-    """Tokens of patches with unequal sides, as videos have them."""
+    """Tokens of patches with unequal sides, as in videos."""
     if len(shape) < 3 or (math.prod(shape[1:]) % tokens):
         return []
     divisors = [[p for p in range(1, n + 1) if n % p == 0] for n in shape[1:]]
@@ -226,7 +226,7 @@ def _oblong(shape: tuple[int, ...], tokens: int) -> list[Structure]:
 
 
 def is_plain_convolution(call: Call) -> bool:
-    """Stride one, no dilation, no groups, zero padding that keeps the size, odd kernel."""
+    """Whether a call has stride one, no dilation or groups, an odd kernel and keeps the size."""
     if call.function not in CONVOLUTIONS:
         return False
     axes = call.weight.ndim - 2

@@ -1,10 +1,10 @@
-"""From which distribution each parameter of a module starts: we watch the module being made.
+"""The initial distribution of each parameter, found by watching the module being made.
 
-While a factory runs, every operation on tensors is seen. A parameter whose storage was filled by
-`uniform_(a, b)`, `rand`, `normal_(0, s)`, `randn` or a constant, and afterwards at most multiplied
-by numbers and shifted, so that it is centred in the end, has a known initial distribution; one that
-was made in any other way has not. Nor has one whose values were read: they may have been copied, or
-rejected and drawn again.
+While a factory runs, every operation on tensors is seen. A parameter has a known initial
+distribution if its storage was filled by `uniform_(a, b)`, `rand`, `normal_(0, s)`, `randn` or a
+constant, and afterwards at most multiplied by numbers and shifted, so that it is centred in the
+end. A parameter that was made in any other way has none. Nor has one whose values were read: they
+may have been copied, or rejected and drawn again.
 
 A factory may draw the scale of a distribution itself. So several networks are watched, and a
 distribution is known only if they agree on it.
@@ -46,12 +46,12 @@ _SHIFTED = {
     aten.sub.Scalar: -1.0,
     aten.sub_.Scalar: -1.0,
 }
-SAME = 1e-6  # relative deviation of numbers that two networks agree on
+SAME = 1e-6  # relative deviation up to which the numbers of two networks agree
 
 
 @dataclass(frozen=True)
 class Interval:
-    """U(low, high) on the way to a centred distribution."""
+    """U(low, high), which a later shift may centre."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class Recorder(DispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        # Storages are kept alive, so that no address is used for two of them.
+        # Storages are kept alive, so that no two of them have the same address.
         self._known: dict[int, tuple[object, Filled | None]] = {}
 
     def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
@@ -91,11 +91,11 @@ class Recorder(DispatchMode):
     def _filled(self, tensor: Tensor) -> Filled | None:
         entry = self._known.get(_address(tensor))
         whole = tensor.numel() == tensor.untyped_storage().nbytes() // tensor.element_size()
-        real = not tensor.is_complex()  # ours are the distributions of real numbers
+        real = not tensor.is_complex()  # our distributions are of real numbers
         return entry[1] if entry is not None and whole and real else None
 
     def distribution(self, tensor: Tensor) -> Distribution | None:
-        """The distribution that a tensor's whole storage was filled from, if known."""
+        """The distribution from which the whole storage of a tensor was filled, if known."""
         filled = self._filled(tensor)
         if not isinstance(filled, Interval):
             return filled
@@ -104,7 +104,7 @@ class Recorder(DispatchMode):
 
 
 def unseen() -> AbstractContextManager[object]:
-    """While this context lasts, no operation is recorded."""
+    """A context in which no operation is recorded."""
     return _disable_current_modes()
 
 
@@ -115,7 +115,7 @@ def _address(tensor: Tensor) -> int:
 def _made_by(
     func: Any, args: tuple[Any, ...], known: Callable[[Tensor], Filled | None]
 ) -> Filled | None:
-    """The distribution of what an operation writes."""
+    """The distribution of the values that an operation writes."""
     if func in _NEW_CONSTANTS:
         return Constant(_NEW_CONSTANTS[func])
     if func in (aten.full.default, aten.full_like.default, aten.fill_.Scalar):
@@ -128,7 +128,7 @@ def _made_by(
         return Normal(std) if mean == 0 and std > 0 else None
     if not args or not isinstance(args[0], Tensor) or (before := known(args[0])) is None:
         return None
-    number = _number(args[1]) if len(args) == 2 else None  # a third would be a factor of it
+    number = _number(args[1]) if len(args) == 2 else None  # a third argument would scale it
     if number is None:
         return None
     if func in _SCALED:
@@ -141,7 +141,7 @@ def _made_by(
 
 
 def _given(args: tuple[Any, ...], usual: tuple[float, float]) -> tuple[float, float]:
-    """The two numbers behind the tensor, or what they are by default."""
+    """The two arguments after the tensor, or their defaults."""
     first, second = (*args[1:3], *usual[len(args[1:3]) :])
     return float(first), float(second)
 
@@ -169,7 +169,7 @@ def _affine(before: Filled, factor: float, shift: float) -> Filled | None:
 
 
 def recorded(make: Callable[[], nn.Module]) -> tuple[nn.Module, dict[str, Distribution | None]]:
-    """What a factory makes, and the initial distribution of each parameter; None where unknown."""
+    """The module that a factory makes, and the distributions of its parameters; None if unknown."""
     recorder = Recorder()
     with recorder:
         module = make()
@@ -182,7 +182,7 @@ def recorded(make: Callable[[], nn.Module]) -> tuple[nn.Module, dict[str, Distri
 
 
 def agreed(records: Sequence[dict[str, Distribution | None]]) -> dict[str, Distribution | None]:
-    """The distributions that all networks agree on; None where they do not."""
+    """The distributions of parameters on which all networks agree; None for the others."""
     first, *others = records
     return {
         name: known if all(_same(known, other.get(name)) for other in others) else None

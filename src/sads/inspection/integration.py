@@ -1,14 +1,14 @@
-"""The last layers of a batch of traced networks, integrated.
+"""The integration over the last layers of a batch of traced networks.
 
-Of every network the features h were read, and its output with a pattern of signs e in the place of
-its last layer's output u. With eps = a + s D Q u this is a + s p, p = D Q e known, so that s is
-measured in the very network whose features it multiplies, whatever it depends on: a number, the
-timestep, the input, parameters. Given (s, h) the last layer still has mean zero, and
+The features h of every network were read, and its output with a pattern of signs e instead of the
+output u of its last layer. With eps = a + s D Q u this output is a + s p, where p = D Q e is known.
+So s is measured in the same network whose features it multiplies, whatever it depends on: a number,
+the timestep, the input, parameters. Given (s, h) the last layer still has mean zero, and
 
     E[s^2 z z^T] = E[s^2 E[z z^T | h]].
 
-Where a is zero or a multiple c_t x of the input, a + s p also tells whether that is so in this
-network. Where a is something else it is accumulated: then u = 0 is put in, and s is the table's.
+If a is zero or a multiple c_t x of the input, a + s p also shows whether this is true in the
+network. Any other a is accumulated: then u is replaced by 0, and s is taken from the table.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from .reading import Batch, Reading, times
 from .tracing import LINEAR, TRANSPOSED, Call, NoLastLayer
 
 RANDOM_LAYERS = 32
-UNEXPLAINED = 1e-3  # of an output that neither the last layer nor the input explains
+UNEXPLAINED = 1e-3  # share of an output that neither the last layer nor the input explains
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class LayerDraws:
     """Draws last layers and applies them to features.
 
     Attributes:
-        call: of the last layer of one network.
-        layer: where it lands in the sample.
+        call: the call of the last layer in one network.
+        layer: how it reaches the sample.
     """
 
     call: Call
@@ -54,7 +54,7 @@ class LayerDraws:
     def _of_one(
         self, h: Tensor, weight: float, bias: float, rng: np.random.Generator
     ) -> Float[Tensor, "r D"]:
-        """All last layers of one network as one layer with as many times the channels."""
+        """The outputs of all last layers of one network, computed as one layer."""
 
         def draw(shape: tuple[int, ...], variance: float) -> Tensor:
             return torch.from_numpy(rng.standard_normal(shape) * np.sqrt(variance)).to(h)
@@ -69,7 +69,7 @@ class LayerDraws:
         u = function(h if linear else h[None], draw(tuple(shape), weight), added, **call.options)
         if linear:
             each = u.view(-1, RANDOM_LAYERS, channels).transpose(0, 1).flatten(1)
-        else:  # every group has all of its layers side by side
+        else:  # each group holds all of its layers side by side
             each = u.view(groups, RANDOM_LAYERS, -1).transpose(0, 1).flatten(1)
         selection, gains = self.layer.selection, self.layer.gains
         z = each if selection is None else each[:, selection.to(each.device)]
@@ -78,13 +78,13 @@ class LayerDraws:
 
 @dataclass(frozen=True, kw_only=True)
 class Integration(Reading):
-    """The last layers of networks that were traced, integrated.
+    """A reading that integrates the last layers of traced networks.
 
     Attributes:
         layer: the last layer.
-        variances: of its weight and bias.
-        draws: draws last layers, where they are not integrated exactly.
-        rows: the tokens that reach the sample, where others do not; None for all.
+        variances: the variances of its weight and bias.
+        draws: draws last layers, if they are not integrated exactly.
+        rows: the tokens that reach the sample, if others do not; None for all.
     """
 
     layer: LastLayer
@@ -100,12 +100,12 @@ class Integration(Reading):
     @property
     def integrated(self) -> frozenset[str] | None:
         if self.layer.late and self.variances.bias is None:
-            return None  # each network's bias is set to zero once it is made
+            return None  # the bias of each network is set to zero after it is made
         weight = frozenset() if self.variances.weight is None else self.layer.weight
         return weight | (frozenset() if self.variances.bias is None else self.layer.bias)
 
     def used(self, readings: Readings) -> list[Tensor]:
-        """Of mean squares only those that stand for a variance are used."""
+        """Mean squares are used only if they replace a variance."""
         h, output, squares = _traced(readings)
         exact = (self.variances.weight, self.variances.bias)
         return [h, output, *(squares[:, i] for i, known in enumerate(exact) if known is None)]
@@ -127,7 +127,7 @@ class Integration(Reading):
         added = float(scaled**2 @ bias) if self.readout.settled else 0.0
         if self.rows is not None:
             h = h[:, self.rows.to(h.device)]
-        exact = self.variances.weight is not None  # then the read-out has it
+        exact = self.variances.weight is not None  # then the read-out applies it
         h = times(h, scaled if exact else scaled * np.sqrt(weight))
         return self.readout.moment(h, constant, added)
 
@@ -135,7 +135,7 @@ class Integration(Reading):
         """The scale s of each network.
 
         Raises:
-            NoLastLayer: where something else is in an output than was found before.
+            NoLastLayer: if an output contains something that was not there before.
         """
         if self.tail.constant:
             return self.tail.scales[at.t]

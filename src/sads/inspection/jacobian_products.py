@@ -1,12 +1,12 @@
 """J v: how a network's output changes when its parameters move along v.
 
-Three ways, the first that the network allows:
+There are three ways; the first that the network allows is used:
 
 - `forward`: forward-mode derivatives (`torch.func.jvp`), about the cost of two forward passes;
 - `double backward`: J v is the derivative of u -> J^T u, applied to v; for operations without a
   forward derivative;
 - `central difference`: (f(theta + h v) - f(theta - h v)) / 2h, for operations whose backward pass
-  cannot be differentiated either (somebody's own autograd function). In float32 about three digits.
+  cannot be differentiated either (custom autograd functions). In float32 it has about three digits.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from ..randomness import torch_stream
 Way = Literal["forward", "double backward", "central difference"]
 WAYS: tuple[Way, ...] = ("forward", "double backward", "central difference")
 AGREE: dict[Way, float] = {"forward": 1e-3, "double backward": 1e-3, "central difference": 5e-2}
-STEP = {torch.float32: 1e-3, torch.float64: 1e-6}  # of the parameters' own length
+STEP = {torch.float32: 1e-3, torch.float64: 1e-6}  # relative to the length of the parameters
 
 
 def moving_parameters(network: nn.Module) -> dict[str, Tensor]:
@@ -42,7 +42,7 @@ def moving_parameters(network: nn.Module) -> dict[str, Tensor]:
 def gradient(
     network: nn.Module, parameters: Mapping[str, Tensor], x: Tensor, t: Tensor, pull: Tensor
 ) -> dict[str, Tensor]:
-    """J^T u for u = `pull` (N, *shape), summed over the N inputs; zero where nothing depends."""
+    """J^T u for u = `pull` (N, *shape), summed over the N inputs; zero for unused parameters."""
     names, values = list(parameters), [p.clone().requires_grad_() for p in parameters.values()]
     with torch.enable_grad():
         output = functional_call(network, dict(zip(names, values, strict=True)), (x, t))
@@ -120,15 +120,15 @@ def choose_way(network: nn.Module, x: Tensor, t: Tensor) -> Way:
         for n, p in parameters.items()
     }
     tried: dict[Way, Tensor] = {}
-    said = ""
+    reason = ""
     for way in WAYS:
         try:
             tried[way] = product(network, parameters, along, x, t, way)
         except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
-            said = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
     if WAYS[-1] not in tried:
         raise NetworkError(
-            f"the network's output cannot be differentiated by its parameters: {said}"
+            f"the network's output cannot be differentiated by its parameters: {reason}"
         )
     borne_out: list[Way] = [way for way in tried if _is_borne_out(way, tried)]
     chosen = borne_out[0] if borne_out else WAYS[-1]
@@ -147,7 +147,7 @@ def choose_way(network: nn.Module, x: Tensor, t: Tensor) -> Way:
 
 
 def _is_borne_out(way: Way, tried: dict[Way, Tensor]) -> bool:
-    """Whether another way agrees; somebody's own autograd function can be silently wrong."""
+    """Whether another way agrees; custom autograd functions can be silently wrong."""
     return any(
         _agree(tried[way], value, AGREE[other]) for other, value in tried.items() if other != way
     )

@@ -7,12 +7,12 @@ output must depend on it by
 
 where a and the number s may depend on the network, its input and the timestep, but not on W and b.
 Q and D are fixed: Q is a *selection*, eps_i = a_i + s d_i u[selection_i] (reshapes, patches,
-channels left out), and D a factor for each entry, of mean square one. Where D is not needed all of
-it is in s. Putting chosen values in the place of u tells everything about (*): u = 0 gives a, the
-others give Q, D and s, and whether (*) holds.
+channels left out), and D is a factor for each entry, of mean square one; if all are equal, s
+contains them. Replacing u by chosen values reveals everything about (*): u = 0 gives a, other
+values give Q, D and s, and show whether (*) holds.
 
 A bias may also be added after the call (EDM). It is found by moving parameters of the right size,
-and belongs to the layer if that has the effect of moving u.
+and belongs to the layer if moving it acts like moving u.
 """
 
 from collections.abc import Collection, Iterator
@@ -29,7 +29,7 @@ from .parameter_dependence import affecting
 from .tracing import LINEAR, Call, NoLastLayer, count_calls, in_place_of, read
 from .trunk_replay import kept_trunks
 
-LOOKED_AT = 8  # calls from the end that may turn out to have no effect on the output
+LOOKED_AT = 8  # calls from the end that are tried, since some have no effect on the output
 CANDIDATES = 8  # parameters tried as a bias that is added after the call
 
 
@@ -39,12 +39,12 @@ class LastLayer:
 
     Attributes:
         index: number of the call in a forward pass.
-        weight: names of the parameters that W is made of.
-        bias: names of those that b is made of.
+        weight: names of the parameters from which W is made.
+        bias: names of the parameters from which b is made.
         late: whether b is one parameter that is added after the call.
         size: entries of u for one sample.
-        selection: index into u of each entry of a sample; None where (*) does not hold.
-        gains: D, one factor for each entry of a sample; None where all are alike.
+        selection: index into u of each entry of a sample; None if (*) does not hold.
+        gains: D, one factor for each entry of a sample; None if all are equal.
         steady: whether s is the same for all networks and inputs.
         varies: whether s depends on the timestep beyond what the conversion to noise explains.
     """
@@ -66,12 +66,12 @@ class LastLayer:
 
     @property
     def trial(self) -> Tensor:
-        """Signs to put in the place of u, which nothing else in an output looks like."""
+        """Random signs that replace u; nothing else in an output looks like them."""
         return _signs(self.size)
 
     @property
     def pattern(self) -> Tensor:
-        """D Q applied to these signs: what a flat sample is then made of, times s."""
+        """D Q applied to these signs; s times it is their effect on a flat sample."""
         if self.selection is None:
             raise NoLastLayer("its last layer reaches the output through a map that mixes entries")
         chosen = self.trial[self.selection]
@@ -102,7 +102,7 @@ def find_last_layer(
         networks: at least two members of a family.
         x: at least two inputs, not zero.
         t: at least two timesteps.
-        constants: parameters that are the same numbers in all networks.
+        constants: parameters with the same values in all networks.
 
     Raises:
         NoLastLayer: with the reason, if there is none or (*) does not hold.
@@ -139,7 +139,7 @@ def _last_with_effect(network: nn.Module, x: Tensor, t: Tensor) -> tuple[int, Ca
 
 
 def _made_of(network: nn.Module, call: Call, part: str, at: tuple[Tensor, Tensor, int]) -> set[str]:
-    """Names of the parameters from which the last layer's weight or bias comes."""
+    """Names of the parameters from which the last layer's weight or bias is made."""
     own = getattr(call, part)
     if own is None:
         return set()
@@ -161,7 +161,7 @@ def channels_last(call: Call, values: Tensor) -> Tensor:
 
 @contextmanager
 def without(network: nn.Module, parameter: str | None) -> Iterator[None]:
-    """A parameter at zero while the block lasts."""
+    """Set a parameter to zero inside the block."""
     if parameter is None:
         yield
         return
@@ -179,7 +179,7 @@ def without(network: nn.Module, parameter: str | None) -> Iterator[None]:
 def _late_bias(
     network: nn.Module, call: Call, x: Tensor, t: Tensor, index: int, others: set[str]
 ) -> str | None:
-    """The parameter that is added to the call's output afterwards, one value a channel, if any."""
+    """The parameter that is added to the call's output, one value for each channel, if any."""
     channels = call.u.shape[-1] if call.function is LINEAR else call.u.shape[1]
     fitting = [
         name
@@ -207,7 +207,7 @@ def _late_bias(
 def _check_not_shared(
     network: nn.Module, own: frozenset[str], x: Tensor, t: Tensor, index: int, late: str | None
 ) -> None:
-    """The last layer's parameters must not act elsewhere, or a, s and h would depend on them."""
+    """Refuse parameters of the last layer that also act elsewhere, in a, s or h."""
 
     def observe() -> tuple[Tensor, ...]:
         with without(network, late):
@@ -218,7 +218,7 @@ def _check_not_shared(
     kept = kept_trunks()
     large = parameter_bytes(network) > LARGEST_SMALL
     if kept is not None and large and kept.used_elsewhere(network, x, t, index, own) is False:
-        return  # more passes of a large network take long; what each call looks at was recorded
+        return  # more passes of a large network take long, and what each call reads was recorded
     shared = affecting(network, sorted(own), observe)
     if shared:
         names = ", ".join(name.removeprefix("network.") for name in sorted(shared))

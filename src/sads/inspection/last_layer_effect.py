@@ -1,4 +1,4 @@
-"""What the output of a last layer does to the output of the network: Q, D and s of `last_layer`."""
+"""How the output of a last layer acts on the output of the network: Q, D and s of `last_layer`."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from ..networks.adapters.calls import Adapted
 from ..randomness import torch_stream
 from .tracing import NoLastLayer, in_place_of, read
 
-AFFINE = 1e-4  # relative deviation from eps = a + s D Q u allowed in float32
-ROUNDINGS = 8  # of the largest number in an output, that equal outputs may differ by
+AFFINE = 1e-4  # allowed relative deviation from eps = a + s D Q u in float32
+ROUNDINGS = 8  # roundings of the largest number in an output by which equal outputs may differ
 NOT_FIXED = "the map from its last layer to its output is not the same for all networks and inputs"
 
 
@@ -24,14 +24,15 @@ def known_scales(network: nn.Module, t: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Effect:
-    """What values in the place of u do to the output.
+    """The effect on the output of replacing u by values e.
 
-    The output is a difference of numbers as large as its constant part. Where that is much larger
-    than the effect, at very noisy timesteps of a preconditioned network, rounding is not small.
+    It is a difference of numbers as large as the constant part of the output. If that is much
+    larger than the effect, as at very noisy timesteps of a preconditioned network, rounding is not
+    small.
 
     Attributes:
         values: s D Q e, without the part of s that the conversion to noise explains.
-        allowed: how far equal effects may differ.
+        allowed: by how much equal effects may differ.
     """
 
     values: Tensor
@@ -40,14 +41,14 @@ class Effect:
 
 @dataclass(frozen=True)
 class Reference:
-    """The effect D Q e of a fixed random e, to which other networks and timesteps are compared."""
+    """The effect D Q e of a fixed random e, to compare other networks and timesteps with."""
 
     e: Tensor
     effect: Effect
 
 
 def effect_of(network: nn.Module, x: Tensor, t: Tensor, index: int, e: Tensor) -> Effect:
-    """What e does in the place of the output of a call."""
+    """The effect of replacing the output of a call by e."""
     constant, call = read(network, x, t, index)
     if call.u.numel() != e.numel():
         raise NoLastLayer("the size of its last layer changes from pass to pass")
@@ -62,7 +63,7 @@ def effect_of(network: nn.Module, x: Tensor, t: Tensor, index: int, e: Tensor) -
 def check_fixed(
     networks: list[nn.Module], x: Tensor, t: Tensor, index: int, reference: Reference
 ) -> tuple[bool, bool]:
-    """Whether s is steady, and whether it varies; everything else must be the same always."""
+    """Whether s is steady, and whether it varies; raises if anything else changes."""
 
     def ratio(network: nn.Module, i: int, step: int) -> tuple[float, float]:
         at = x[i : i + 1], t[step : step + 1]
@@ -77,16 +78,16 @@ def check_fixed(
 
 
 def _equal(ratios: list[tuple[float, float]]) -> bool:
-    """Whether ratios are equal within what each of them allows."""
+    """Whether ratios are equal within the deviation that each of them allows."""
     values, allowed = zip(*ratios, strict=True)
     return max(values) - min(values) <= max(AFFINE * max(map(abs, values)), *allowed)
 
 
 def _ratio(effect: Effect, reference: Reference) -> tuple[float, float]:
-    """The factor between an effect and the reference's, and how far equal ones may differ.
+    """The factor between an effect and the reference, and by how much equal factors may differ.
 
     Raises:
-        NoLastLayer: where the two do not differ by a factor alone.
+        NoLastLayer: if the two differ by more than a factor.
     """
     own = reference.effect
     ratio = float((effect.values * own.values).sum() / own.values.square().sum())
@@ -99,7 +100,7 @@ def _ratio(effect: Effect, reference: Reference) -> tuple[float, float]:
 def selection_of(
     network: nn.Module, x: Tensor, t: Tensor, index: int
 ) -> tuple[Tensor | None, Tensor | None, Reference]:
-    """Q and D, where (*) holds, and a reference effect; raises where nothing affine does."""
+    """Q and D if (*) holds, and a reference effect; raises if the output is not affine in u."""
     size = read(network, x, t, index)[1].u.numel()
     generator = torch_stream(0, "values in the place of a last layer")
 

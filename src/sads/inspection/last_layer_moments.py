@@ -1,22 +1,22 @@
-"""The second moments of a last layer: what its exact integration needs to know about it.
+"""The second moments of a last layer, which its exact integration needs.
 
-The integration asks that the entries of W are zero-mean, uncorrelated and of equal variance, and
-so for b; not that they are independent or Gaussian. Three statements about W, of shape (members,
-out, in, *kernel), are tested, each so that a true one does not fail by chance:
+The integration requires that the entries of W are zero-mean, uncorrelated and of equal variance,
+and likewise those of b, but not that they are independent or Gaussian. Three statements about W, of
+shape (members, out, in, *kernel), are tested, with bounds that chance does not exceed:
 
 - its mean square is the same for every index of every axis;
 - the mean over any set of axes has the variance that uncorrelated zero-mean entries have;
-- it is not another parameter of the network in disguise.
+- it does not repeat another parameter of the network.
 
-The variance is exact where the layer's values are a fixed multiple of one parameter whose initial
-distribution is known. Elsewhere no common variance is estimated: it would be a factor of all
-networks alike, and its error would be in no error bar. Each network's features are weighted by the
-mean square w^2 of its own last weight instead. If W is independent of h, given the scale that the
-factory may have drawn for both, then
+The variance is exact if the layer's values are a fixed multiple of one parameter whose initial
+distribution is known. Otherwise no common variance is estimated: it would multiply all networks,
+and no error bar would contain its error. Instead the features of each network are weighted by the
+mean square w^2 of its own last weight. If W is independent of h, given the scale that the factory
+may have drawn for both, then
 
     E[w^2 h h^T] = E[E[w^2 | scale] E[h h^T | scale]] = E[z z^T],
 
-so the estimate has no bias, and what w^2 scatters is in the spread of the folds.
+so the estimate has no bias, and the spread of the folds contains the scatter of w^2.
 """
 
 import math
@@ -31,10 +31,10 @@ from ..networks.initialisation import Distribution
 from .last_layer import LastLayer
 from .tracing import NoLastLayer, read
 
-SPREADS = 7.0  # standard deviations that chance does not bridge
-FEWEST = 200  # entries without which a mean or a correlation would not be noticed
+SPREADS = 7.0  # standard deviations that chance does not reach
+FEWEST = 200  # with fewer entries a mean or a correlation would not be noticed
 CAST = 5e-3  # relative rounding of a cast to half precision
-MULTIPLE = 1e-3  # relative spread of a multiple that is the same in all networks
+MULTIPLE = 1e-3  # largest relative spread of a multiple that counts as equal in all networks
 
 
 def check_moments(values: Tensor, what: str) -> None:
@@ -52,7 +52,7 @@ def check_moments(values: Tensor, what: str) -> None:
         others = [a for a in axes if a != axis]
         squares = values.square().mean(dim=others) if others else values.square()
         count = values.numel() / values.shape[axis]
-        # Fourth moments of what is drawn in practice are below five variances squared.
+        # In practice fourth moments are below five times the squared variance.
         if bool((squares / variance - 1).abs().max() > SPREADS * math.sqrt(4 / count)):
             raise NoLastLayer(f"the {what} of its last layer have unequal variances")
     for subset in chain.from_iterable(combinations(axes, k) for k in range(1, values.ndim + 1)):
@@ -69,7 +69,7 @@ def check_moments(values: Tensor, what: str) -> None:
 
 @dataclass(frozen=True)
 class Variances:
-    """s_w^2 and s_b^2; None where each network's own mean square takes their place."""
+    """s_w^2 and s_b^2; None if the mean square of each network replaces them."""
 
     weight: float | None
     bias: float | None
@@ -98,12 +98,12 @@ def exact_variance(
     made_of: frozenset[str],
     known: Mapping[str, Distribution | None],
 ) -> float | None:
-    """The variance of values that are one multiple of a parameter of known distribution, or None.
+    """The variance of values that are a fixed multiple of one known parameter, or None.
 
     Args:
-        networks: at least two.
-        values: the weight, or the bias, of their last layers.
-        made_of: parameters that these come from, without constant ones.
+        networks: at least two networks.
+        values: the weights, or the biases, of their last layers.
+        made_of: the parameters from which these are made, without constant ones.
         known: the initial distributions of the parameters.
     """
     if len(made_of) != 1:
@@ -116,10 +116,12 @@ def exact_variance(
         _multiple(value, network.get_parameter(name).detach().cpu())
         for network, value in zip(networks, values, strict=True)
     ]
-    told = [r for r in ratios if r is not None]
-    if len(told) < len(ratios) or max(told) - min(told) > MULTIPLE * max(map(abs, told)):
+    defined = [r for r in ratios if r is not None]
+    if len(defined) < len(ratios) or max(defined) - min(defined) > MULTIPLE * max(
+        map(abs, defined)
+    ):
         return None
-    return distribution.variance * (sum(told) / len(told)) ** 2
+    return distribution.variance * (sum(defined) / len(defined)) ** 2
 
 
 def _multiple(value: Tensor, parameter: Tensor) -> float | None:
@@ -135,15 +137,15 @@ def _multiple(value: Tensor, parameter: Tensor) -> float | None:
 
 
 def variance_of(values: Tensor, exact: float | None, what: str) -> float | None:
-    """The common variance of values (members, *axes); None where it is each member's own.
+    """The common variance of values (members, *axes); None if each member has its own.
 
     Args:
-        values: of several networks.
-        exact: the variance, where it is known.
-        what: they are, for the reason.
+        values: the values of several networks.
+        exact: the variance, if it is known.
+        what: the name of the values, for the reason.
 
     Raises:
-        NoLastLayer: if they do not start as the integration asks, or too few to tell.
+        NoLastLayer: if they do not start as the integration requires, or are too few to know.
     """
     if bool((values == values.flatten()[0]).all()):
         if bool((values != 0).any()):
@@ -159,7 +161,7 @@ def variance_of(values: Tensor, exact: float | None, what: str) -> float | None:
             return exact
     if values.numel() < FEWEST:
         raise NoLastLayer(f"the {what} of its last layer are too few to measure how they start")
-    # Each network's scale may be its own.
+    # The scale may differ between networks.
     size = values.square().flatten(1).mean(1).sqrt().view(-1, *(1,) * (values.ndim - 1))
     check_moments(values / size.clamp(min=1e-300), what)
     return None
@@ -171,12 +173,12 @@ def last_layer_variances(
     """s_w^2 and s_b^2 of the last layer from its values in several networks.
 
     Args:
-        values: of each of them.
-        weight: the exact variance of the weight, where it is known.
+        values: those of each network.
+        weight: the exact variance of the weight, if it is known.
         bias: that of the bias.
 
     Raises:
-        NoLastLayer: if the layer does not start as the integration asks.
+        NoLastLayer: if the layer does not start as the integration requires.
     """
     s_w = variance_of(torch.stack([v.weight for v in values]), weight, "weights")
     if s_w == 0:
@@ -188,15 +190,15 @@ def last_layer_variances(
 
 
 def check_not_copied(network: nn.Module, weight: Tensor, made_of: frozenset[str]) -> None:
-    """No other parameter of the network may be the last weight again.
+    """Refuse a network in which another parameter repeats the last weight.
 
     Args:
         network: the network.
         weight: the weight of its last layer.
-        made_of: names of the parameters that the weight comes from.
+        made_of: names of the parameters from which the weight is made.
 
     Raises:
-        NoLastLayer: if one is.
+        NoLastLayer: if a parameter repeats it.
     """
     own = weight.detach().flatten().double()
     own = own / own.norm()

@@ -1,4 +1,4 @@
-"""A few networks of a family, and what is known of how they start."""
+"""A few networks of a family, and what is known about their initial distributions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from torch import nn
 from ..networks import ScoreFamily
 from ..networks.initialisation import Constant, Distribution, Uniform
 
-LARGEST_SMALL = 16 * 2**20  # bytes of parameters of one network
+LARGEST_SMALL = 16 * 2**20  # bytes of parameters of a network that counts as small
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Members:
     Attributes:
         family: the family.
         networks: at least two of its networks, in eval mode, without gradients.
-        known: the initial distribution of each parameter, None where it is not known.
+        known: the initial distribution of each parameter; None if it is not known.
     """
 
     family: ScoreFamily
@@ -44,7 +44,7 @@ def parameter_bytes(network: nn.Module) -> int:
 
 
 def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) -> bool:
-    """Whether parameters look drawn from their distributions, by range and variance."""
+    """Whether the range and variance of parameters agree with their distributions."""
     for name, expected in declared.items():
         values = torch.cat([m.get_parameter(name).detach().flatten() for m in networks])
         if isinstance(expected, Constant):
@@ -56,7 +56,7 @@ def follow(networks: Sequence[nn.Module], declared: Mapping[str, Distribution]) 
             return False
         if isinstance(expected, Uniform) and float(values.abs().max()) > expected.bound * 1.0001:
             return False
-        # A sample variance has a deviation of sqrt(2/n) at most; seven times that is no chance.
+        # A sample variance has a deviation of at most sqrt(2/n); chance does not reach seven times.
         spread = 7 * math.sqrt(2 / len(values))
         if spread < 1 and abs(float(values.square().mean()) / expected.variance - 1) > spread:
             return False

@@ -1,9 +1,9 @@
-"""Where in a network a value stops being finite.
+"""Where a value in a network stops being finite.
 
 A score network that divides by a standard deviation, or raises a ratio of noise levels to the power
-of a time that it expects in [0, 1], overflows at timestep 900. Its output then is NaN, infinite, or
-zero: something over infinity. The first operation that made a value that is not finite out of
-finite ones tells the user where to look.
+of a time that it expects in [0, 1], overflows at timestep 900. Its output is then NaN, infinite, or
+zero, after a division by infinity. The first operation that turns finite values into others shows
+the user where to look.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ ON_PURPOSE = ("full", "fill", "masked_fill", "where", "empty", "scalar_tensor", 
 
 
 class _Watch(DispatchMode):
-    """Remembers the first operation that left the finite numbers."""
+    """Remembers the first operation whose result is not finite."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,17 +43,17 @@ def _finite(value: Any) -> bool:
 
 @torch.no_grad()
 def first_overflow(network: nn.Module, x: Tensor, t: Tensor) -> str | None:
-    """The operation in which a value stops being finite; None where all stay so.
+    """The first operation whose result is not finite; None if all results are.
 
     Args:
-        network: to be called with x and t.
-        x: (N, *shape).
-        t: (N,).
+        network: the network to call.
+        x: its inputs, (N, *shape).
+        t: their timesteps, (N,).
     """
     watch = _Watch()
     try:
         with global_state_kept(), watch:
             network(x.clone(), t)
-    except Exception:  # a module that cannot be watched: then nothing is known
+    except Exception:  # a module that cannot be watched shows nothing
         return None
     return watch.first

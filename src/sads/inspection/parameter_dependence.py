@@ -1,9 +1,9 @@
-"""On which parameters something depends: we move them and see what changes.
+"""The parameters on which something depends, found by moving them.
 
-Gradients would tell it too, but not through other people's checkpoint functions, which raise where
-a parameter wants no gradient, nor through anything that is not differentiable. A group of
-parameters is moved together; only where that changes something are its halves looked at, so that k
-parameters out of n are found with about 2 k log2(n) forward passes.
+Gradients would show it too, but not through other people's checkpoint functions, which raise if a
+parameter needs no gradient, nor through anything that is not differentiable. A group of parameters
+is moved together, and its halves are tried only if that changes something, so that k parameters out
+of n are found with about 2 k log2(n) forward passes.
 """
 
 import math
@@ -20,13 +20,13 @@ Observe = Callable[[], tuple[Tensor, ...]]
 
 @contextmanager
 def moved(network: nn.Module, names: Sequence[str], *, zeros_too: bool = True) -> Iterator[None]:
-    """Parameters with noise of half their own size added; as before afterwards.
+    """Add noise of half their own size to parameters inside the block.
 
     Args:
         network: the network.
         names: the parameters to move.
-        zeros_too: give entries that are zero noise as well, of the size of a default weight where
-            the whole parameter is zero.
+        zeros_too: also add noise to entries that are zero; if the whole parameter is zero, the
+            noise has the size of a default weight.
     """
     generator = torch_stream(0, "parameters moved aside")
     kept: dict[str, Tensor] = {}
@@ -49,7 +49,7 @@ def moved(network: nn.Module, names: Sequence[str], *, zeros_too: bool = True) -
 
 
 def affecting(network: nn.Module, names: Sequence[str], observe: Observe) -> set[str]:
-    """Those of the named parameters that change what is observed when they are moved."""
+    """The named parameters that change what is observed when they are moved."""
     movable = [n for n in names if _is_movable(network.get_parameter(n))]
     with torch.no_grad():
         before = observe()

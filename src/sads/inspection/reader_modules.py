@@ -1,8 +1,8 @@
-"""Readers: what is read of a network in one forward pass, as modules around it.
+"""Readers: modules around a network that return what is read in one forward pass.
 
-A reader returns a tuple of tensors, one row for each input: the network's output; the features h
-before its last layer; or, of other people's networks, also what tells the scale of that layer. All
-run under `vmap`.
+A reader returns a tuple of tensors with one row for each input: the network's output, the features
+h before its last layer, or, for other people's networks, also what determines the scale of that
+layer. All run under `vmap`.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from .tracing import features, in_place_of, read
 
 
 class Readings(NamedTuple):
-    """What was read of N networks.
+    """What was read from N networks.
 
     Attributes:
         h: features or outputs.
-        output: outputs with chosen values in the place of the last layer's, where it was traced.
-        squares: mean squares of each network's own last weight and bias, where it was traced.
+        output: outputs after the last layer's output was replaced by chosen values, if traced.
+        squares: mean squares of each network's own last weight and bias, if traced.
     """
 
     h: Float[Tensor, "N ..."]
@@ -32,10 +32,10 @@ class Readings(NamedTuple):
 
 
 class Reader(nn.Module):
-    """A network and what is read of it.
+    """A network and what is read from it.
 
     Attributes:
-        draws: distributions of parameters of the reader's own, which are drawn for every network.
+        draws: distributions of the reader's own parameters, which are drawn for every network.
         differentiates: whether it takes derivatives.
     """
 
@@ -73,15 +73,15 @@ class Features(Reader):
 
 
 class Traced(Reader):
-    """A network read at its last layer, for one sample; runs under `vmap`.
+    """A network that is read at its last layer, for one sample; it runs under `vmap`.
 
-    Returned are the features h, the output with chosen values in the place of u, and the mean
-    squares of the network's own last weight and bias.
+    It returns the features h, the output with u replaced by chosen values, and the mean squares of
+    the network's own last weight and bias.
 
     Args:
         network: the network.
         index: number of the call of its last layer.
-        values: what to put in the place of u.
+        values: the values that replace u.
         late_bias: a parameter that is added after the call; it is set to zero.
     """
 

@@ -1,7 +1,7 @@
-"""How the networks of a family are read: what of them, and what becomes of it.
+"""How the networks of a family are read, and how their readings are summed.
 
 Every reading has a *reader* (`reader_modules`), a *read-out* that sums what was read over networks
-(`readout`), and a *tail* that says what follows the part that was read (`after_last_layer`).
+(`readout`), and a *tail* that describes what follows the part that was read (`after_last_layer`).
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .subspace_readout import AnyReadOut
 
 
 class Batch(NamedTuple):
-    """Where N networks are looked at.
+    """The inputs at which N networks are read.
 
     Attributes:
         x: their inputs.
@@ -35,12 +35,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """Outputs as they are; the base of the other readings.
+    """A reading of plain outputs, and the base of the other readings.
 
     Attributes:
         readout: what is accumulated.
         tail: what follows the part that is read.
-        note: why the last layer is not integrated exactly; empty where it is.
+        note: why the last layer is not integrated exactly; empty if it is.
     """
 
     readout: AnyReadOut
@@ -53,23 +53,23 @@ class Reading:
 
     @property
     def integrated(self) -> frozenset[str] | None:
-        """Parameters that need not be drawn; None where every network must be built."""
+        """Parameters that need not be drawn; None if every network must be built."""
         return frozenset()
 
     def used(self, readings: Readings) -> list[Tensor]:
-        """The parts of what was read that the moment depends on."""
+        """The parts of the readings on which the moment depends."""
         return [readings.h]
 
     def moment(
         self, readings: Readings, at: Batch, rng: np.random.Generator
     ) -> Float[Tensor, "n c"]:
-        """The summed moment of a batch; `rng` is for what is drawn beside the networks."""
+        """The summed moment of a batch; `rng` is for draws besides the networks."""
         return self.readout.moment(times(readings.h, at.root))
 
 
 @dataclass(frozen=True)
 class DeclaredReading(Reading):
-    """Features of our networks, whose last layer and its initial distribution are declared.
+    """A reading of the features of our networks, which declare their last layer.
 
     Attributes:
         head: names of the parameters of the last layer.

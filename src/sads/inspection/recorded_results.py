@@ -1,4 +1,4 @@
-"""What the functions of a forward pass returned, recorded without keeping large tensors alive."""
+"""Results of the functions in a forward pass, recorded without keeping large tensors alive."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-SMALL = 4096  # entries of results that are kept in any case
+SMALL = 4096  # results with at most this number of entries are always kept
 
 
 def tensors(value: Any) -> Iterator[Tensor]:
@@ -23,7 +23,7 @@ def tensors(value: Any) -> Iterator[Tensor]:
 
 
 def storage(tensor: Tensor) -> int:
-    """Where the values of a tensor are; 0 where that has no meaning."""
+    """The address of the values of a tensor; 0 if it has none."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
@@ -31,7 +31,7 @@ def storage(tensor: Tensor) -> int:
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A result with every tensor, or what stands for one, changed."""
+    """A result in which every tensor, or its placeholder, is changed."""
     if isinstance(value, tuple) and type(value) is not torch.Size:
         parts = [mapped(part, change) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else _like(value, parts)
@@ -41,7 +41,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _like(value: tuple[Any, ...], parts: list[Any]) -> Any:
-    """A tuple of the same kind: torch has named ones of its own, which take a sequence."""
+    """A tuple of the same type; torch has named tuples of its own, which take a sequence."""
     return tuple(parts) if type(value) is tuple else type(value)(parts)
 
 
@@ -56,14 +56,14 @@ class _Weak:
 
 
 def weakly(value: Any) -> Any:
-    """What is recorded of a result: small ones themselves, of others what was there."""
+    """The record of a result: small results themselves, a weak reference to others."""
     if not isinstance(value, Tensor) or value.numel() <= SMALL:
         return value
     return _Weak(weakref.ref(value), value.shape, value.dtype, value.device)
 
 
 def still_alive(value: Any) -> Iterator[Tensor]:
-    """The tensors of a recorded result that are still there."""
+    """The tensors of a recorded result that still exist."""
     if isinstance(value, (tuple, list)):
         for part in value:
             yield from still_alive(part)
@@ -74,7 +74,7 @@ def still_alive(value: Any) -> Iterator[Tensor]:
 
 
 def revived(living: dict[int, Tensor], value: Any) -> Any:
-    """A recorded tensor, or another one of its shape if it had gone when the call came."""
+    """A recorded tensor, or zeros of its shape if it no longer existed at the call."""
     if not isinstance(value, _Weak):
         return value
     tensor = value.tensor()

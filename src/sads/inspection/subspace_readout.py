@@ -1,16 +1,16 @@
 """Read-outs on a subspace: B^T (U^T U) B and the trace, without anything of size n x n.
 
-With B the basis of a subspace of the factor's rows (`subspaces`), and v the vectors whose v v^T add
-up to U^T U (`ReadOut.pieces`),
+Let B be the basis of a subspace of the factor's rows (`subspaces`), and let the sum of v v^T over
+vectors v be U^T U (`ReadOut.pieces`). Then
 
     B^T E[z z^T | h] B = s_w^2 sum_v (B^T v)(B^T v)^T + s_b^2 (B^T 1)(B^T 1)^T.
 
-For a convolution the v are the maps of all channels, moved by each offset of the kernel: a moved
-map is projected before the next one is made, so that memory is m x L and what the features take.
-The sum over offsets does not commute with B, so that it cannot wait for the end.
+For a convolution the v are the maps of all channels, moved by each offset of the kernel. Each moved
+map is projected before the next one is made, so that memory is m x L plus that of the features. The
+sum over offsets does not commute with B, so it cannot be left to the end.
 
 The trace s_w^2 sum_v |v|^2 + n s_b^2 is that of the whole factor. It is summed in the corner of an
-extra row and column, so that a sum over networks is one symmetric matrix here too.
+extra row and column, so that the sum over networks is again one symmetric matrix.
 """
 
 import math
@@ -28,12 +28,13 @@ from torch import Tensor
 from ..devices import require_memory
 from ..directions.structure import Structure
 from ..directions.subspaces import Basis, Frequencies, Span
-from .readout import PEAK, PlainReadOut, ReadOut
+from .readout import PlainReadOut
+from .readout_base import PEAK, ReadOut
 from .subspaces import AnySubspace
 
 
 class Projector:
-    """B^T v for rows of tensors, with the basis in their precision and where they are."""
+    """B^T v for rows of tensors, with the basis in their precision and on their device."""
 
     def __init__(self, basis: Basis):
         self.basis = basis
@@ -63,9 +64,9 @@ class Projector:
 
 
 def vectors(readout: PlainReadOut, h: Float[Tensor, "N ..."]) -> Iterator[Float[Tensor, "k n"]]:
-    """Vectors over the rows of what is accumulated, whose v v^T add up to the last layer's.
+    """Vectors v over the accumulated rows, for which the sum of v v^T is that of the last layer.
 
-    Where the whole of G is accumulated, those of every copy one after another.
+    If the whole of G is accumulated, the vectors of its copies follow one another.
     """
     for piece in readout.pieces(h):
         if not readout.constant or piece.shape[1] == readout.structure.rows:
@@ -141,7 +142,7 @@ class Compressed(ReadOut):
 
     @cached_property
     def _ones(self) -> Float[np.ndarray, "m m"]:
-        """B^T 1 1^T B, of every copy where the whole of G is accumulated."""
+        """B^T 1 1^T B, summed over copies if the whole of G is accumulated."""
         basis, inner = self._projector.basis, self.inner
         if not inner.constant:
             return np.outer(basis.ones, basis.ones)
@@ -178,8 +179,8 @@ class Compressed(ReadOut):
             return energy * torch.eye(size, dtype=torch.float64), energy * self.inner.structure.rows
         kept, total = torch.zeros((size, size), dtype=torch.float64, device=h.device), 0.0
         for rows in vectors(self.inner, h):
-            # In float64 whatever the features are: what is large on one column would else leak
-            # by its rounding into columns where G is small.
+            # Always in float64: otherwise the rounding of a large column would leak into columns
+            # where G is small.
             own = self._projector(rows.double())
             kept += own.T @ own
             total += _energy(rows)
@@ -203,7 +204,7 @@ class Compressed(ReadOut):
 
 @dataclass(frozen=True)
 class Sketching(ReadOut):
-    """A Omega instead of A; it serves a sketch and is never stored.
+    """A read-out of A Omega instead of A, for a sketch; it is never stored.
 
     Attributes:
         inner: the read-out of the whole.
@@ -241,7 +242,7 @@ class Sketching(ReadOut):
 
     @cached_property
     def _ones(self) -> Float[np.ndarray, "n s"]:
-        """1 1^T Omega, of every copy where the whole of G is accumulated."""
+        """1 1^T Omega, for every copy if the whole of G is accumulated."""
         inner = self.inner
         if not inner.constant or inner.imposed.rows == inner.structure.rows:
             return np.broadcast_to(self.omega.sum(axis=0), self.omega.shape).copy()
@@ -261,7 +262,7 @@ class Sketching(ReadOut):
 
 
 def _energy(values: Tensor) -> float:
-    """The sum of squares; in float64, in parts that fit beside the values."""
+    """The sum of squares in float64, computed in parts to save memory."""
     flat = values.reshape(-1)
     return math.fsum(float(part.double().square().sum()) for part in flat.split(2**22))
 

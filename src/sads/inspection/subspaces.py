@@ -1,4 +1,4 @@
-"""Which subspace a geometry is estimated in, where its whole factor is too large.
+"""The subspace in which a geometry is estimated if its whole factor is too large.
 
 | value            | spelled      | the subspace of the factor's rows                              |
 |------------------|--------------|----------------------------------------------------------------|
@@ -11,9 +11,9 @@ summed over some networks; its Nystroem approximation
 
     A ~ Y (Omega^T Y)^+ Y^T
 
-has the leading eigenvectors of A nearly (Halko, Martinsson and Tropp), and the first M of its own
-are the basis. Errors come from other networks, so that nothing that is said of B^T A B depends on
-how good the basis is; only the share of tr A inside does.
+has nearly the leading eigenvectors of A (Halko, Martinsson and Tropp), and its own first M are the
+basis. Errors come from other networks, so that no statement about B^T A B depends on the quality of
+the basis; only the share of tr A inside it does.
 """
 
 import math
@@ -30,10 +30,10 @@ from ..directions.subspaces import Basis, Frequencies, Span
 from ..errors import InputError
 
 OVERSAMPLING = 10  # columns of a sketch beyond those that are kept
-FEWEST_IN_A_SKETCH = 12  # networks, where one shows more directions than are kept
-SEEN = 2  # times as many directions as are kept should be seen by a sketch
-NEGLIGIBLE = 1e-12  # of the largest eigenvalue of a sketch, below which it is rounding
-SKETCH_BYTES = 48  # for each entry of a sketch: itself, Omega, a batch's, what the basis takes
+FEWEST_IN_A_SKETCH = 12  # networks, even if one shows more directions than are kept
+SEEN = 2  # directions that a sketch should show for each one that is kept
+NEGLIGIBLE = 1e-12  # share of the largest eigenvalue of a sketch below which all is rounding
+SKETCH_BYTES = 48  # for each entry of a sketch: itself, Omega, that of a batch, the basis
 
 
 @dataclass(frozen=True)
@@ -52,21 +52,21 @@ class Subspace(ABC):
 
     @abstractmethod
     def columns(self, structure: Structure) -> int:
-        """How many directions of the factor it keeps."""
+        """The number of directions of the factor that it keeps."""
 
     def memory(self, structure: Structure) -> int:
-        """Bytes that the basis takes, and making it."""
+        """Bytes that the basis and its computation take."""
         return 0
 
     @property
     @abstractmethod
     def spelled(self) -> str:
-        """What the grammar calls it."""
+        """Its name in the grammar."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """No subspace: the whole space, or nothing."""
+    """No subspace: the whole space, even if it does not fit in memory."""
 
     spelled: str = field(default="full", init=False)
 
@@ -76,7 +76,7 @@ class LowFrequencies(Subspace):
     """The lowest frequencies of every axis.
 
     Attributes:
-        count: K, how many of each axis.
+        count: K, the number of frequencies of each axis.
     """
 
     kind: Literal["dct"] = field(default="dct", kw_only=True)
@@ -104,10 +104,10 @@ class Adaptive(Subspace):
     """The directions in which a sketch from some networks is largest.
 
     Attributes:
-        count: M, how many.
-        sketch: networks of the sketch; as many as are enough where None.
-        borrowed: digest of a basis that another geometry found; empty where a sketch finds it.
-        digest: of the basis; empty while it is not found.
+        count: M, the number of directions.
+        sketch: the number of networks of the sketch; None for as many as are needed.
+        borrowed: digest of a basis from another geometry; empty if a sketch finds it.
+        digest: digest of the basis; empty until it is found.
         span: the basis itself, which is stored beside the plan.
     """
 
@@ -121,7 +121,7 @@ class Adaptive(Subspace):
     )
 
     def basis(self, structure: Structure) -> Basis:
-        """The basis that was found; before that the lowest frequencies, about as many."""
+        """The basis that was found; until then about as many of the lowest frequencies."""
         self.columns(structure)
         if self.span is not None:
             return self.span
@@ -137,7 +137,7 @@ class Adaptive(Subspace):
         if self.span is not None and self.span.rows != structure.rows:
             raise InputError(
                 f"the subspace is one of {self.span.rows:,} rows, the factor has "
-                f"{structure.rows:,}: it is that of another shape or last layer"
+                f"{structure.rows:,}: it belongs to another shape or last layer"
             )
         if not 1 <= self.count <= structure.rows:
             raise InputError(
@@ -150,10 +150,10 @@ class Adaptive(Subspace):
         return SKETCH_BYTES * structure.rows * sketch_columns(self.count, structure.rows)
 
     def networks(self, structure: Structure, rank: int) -> int:
-        """Networks of the sketch, of which each shows `rank` directions of the factor.
+        """The number of networks of the sketch, each of which shows `rank` directions.
 
         Raises:
-            InputError: if those that were asked for cannot show as many as are kept.
+            InputError: if the given number cannot show as many directions as are kept.
         """
         if self.sketch is None:
             wanted = min(SEEN * self.count, structure.rows)
@@ -177,7 +177,7 @@ AnySubspace = LowFrequencies | Adaptive
 
 
 def sketch_columns(count: int, rows: int) -> int:
-    """Columns of a sketch that so many are chosen from."""
+    """The number of columns of a sketch from which `count` directions are chosen."""
     return min(count + OVERSAMPLING, rows)
 
 
@@ -193,7 +193,7 @@ def leading_span(
     root = sketch @ (vectors[:, kept] / np.sqrt(values[kept]))
     left, strength, _ = np.linalg.svd(root, full_matrices=False)
     left = left[:, strength > math.sqrt(NEGLIGIBLE) * strength[0]][:, :count]
-    # What the networks do not reach is filled up at random, so that there are as many as asked for.
+    # Directions that the networks do not reach are filled up at random.
     missing = omega[:, : count - left.shape[1]]
     if missing.shape[1]:
         missing = missing - left @ (left.T @ missing)

@@ -1,12 +1,12 @@
-"""The tangent kernel read by products of the Jacobian with random directions.
+"""The tangent kernel, read by products of the Jacobian with random directions.
 
 With J the derivative of eps by the parameters that training moves, and w ~ N(0, I) in their space,
 
     E[(J w)(J w)^T] = J J^T,      so that      K = E_t[w_t E[J J^T]]
 
-is estimated like a geometry, by outer products of J w in the place of eps. Several w are drawn for
-each network: they share its forward pass, and of wide networks J J^T hardly differs from one to the
-next, so that it is the w whose noise counts.
+is estimated like a geometry, by outer products of J w instead of eps. Several w are drawn for each
+network, because they share its forward pass. In wide networks J J^T hardly differs from one network
+to the next, so that most of the noise comes from w.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Tangents(Reader):
     Args:
         network: the network.
         moving: names of the parameters that training moves.
-        way: how products are taken.
+        way: how products are computed.
     """
 
     differentiates = True
@@ -81,11 +81,11 @@ def _like(value: Tensor, direction: Tensor) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class TangentReading(Reading):
-    """Products J w.
+    """A reading of products J w.
 
     Attributes:
         moving: names of the parameters that training moves.
-        way: how products are taken.
+        way: how products are computed.
     """
 
     moving: tuple[str, ...]
@@ -96,22 +96,22 @@ class TangentReading(Reading):
 
     @property
     def integrated(self) -> frozenset[str] | None:
-        return frozenset() if self.way == WAYS[0] else None  # the others do not run in stacks
+        return frozenset() if self.way == WAYS[0] else None  # other ways do not run in stacks
 
 
 def read_tangents(
     members: Members, probe: Probe, weights: Float[np.ndarray, " T"], rng: np.random.Generator
 ) -> TangentReading:
-    """Settle how the tangent kernel of a family is read.
+    """Decide how the tangent kernel of a family is read.
 
     Args:
         members: a few of its networks.
-        probe: where they are looked at.
+        probe: the probe that draws their inputs.
         weights: probability times weight of each timestep.
-        rng: of the input and network that it is tried with.
+        rng: draws the network and the input of a trial.
 
     Raises:
-        NetworkError: if nothing can be trained, derivatives cannot be taken, or all are zero.
+        NetworkError: if nothing can be trained, or derivatives fail or are all zero.
     """
     family = members.family
     network = family.member(int(rng.integers(2**62))).eval()
@@ -124,7 +124,7 @@ def read_tangents(
     if not bool(reader(x, torch.from_numpy(t))[0].any()):
         raise NetworkError(
             f"no parameter moves the output of {family.name} at the probe {probe.describe()}, so "
-            "its tangent kernel there is zero: probe elsewhere, for example at gaussian:1"
+            "its tangent kernel there is zero: choose another probe, for example gaussian:1"
         )
     note = WHY if way == WAYS[0] else f"{WHY}, by {way}"
     tail = parametric_tail(members.networks[0], family, weights)

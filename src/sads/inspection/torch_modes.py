@@ -1,4 +1,4 @@
-"""Torch's two kinds of modes in one form: while active, `called` sees and may replace each call."""
+"""Torch's two kinds of modes with one interface: `called` sees each call and may replace it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ Keywords = dict[str, Any]
 
 
 class FunctionMode(TorchFunctionMode):
-    """Sees the functions of torch that a module calls."""
+    """A mode that sees the functions of torch that a module calls."""
 
     def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
         """What the call returns to the module."""
@@ -23,7 +23,7 @@ class FunctionMode(TorchFunctionMode):
 
 
 class DispatchMode(TorchDispatchMode):
-    """Sees the operations on tensors that these functions are made of."""
+    """A mode that sees the operations on tensors inside these functions."""
 
     def called(self, func: Any, args: Arguments, kwargs: Keywords) -> Any:
         """What the operation returns."""

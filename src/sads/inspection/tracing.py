@@ -1,7 +1,7 @@
-"""A module's forward pass, watched: every linear map and convolution it calls, by number.
+"""Watching a module's forward pass: every linear map and convolution that it calls, by number.
 
-The output of a call can be replaced by chosen values. With zero in the place of u = W h + b, the
-network's output is what does not come from that layer, and h is what the layer reads.
+The output of a call can be replaced by chosen values. If u = W h + b is replaced by zero, the
+network's output is the part that does not come from that layer. h is the input of the layer.
 """
 
 from collections.abc import Callable
@@ -38,15 +38,18 @@ class Call:
 
 
 class NoLastLayer(Exception):  # noqa: N818 - not an error: the network is sampled instead
-    """Why the last layer cannot be integrated."""
+    """Why the last layer cannot be integrated.
+
+    The reason is stored in plans, which identify geometries: its words must not change.
+    """
 
 
 class _Watch(Tail):
-    """Numbers the watched calls and hands them to a function that may replace their output.
+    """Numbers the watched calls and passes them to a function that may replace their output.
 
     Args:
-        see: gets the number of a call and the call, returns what is to be its output.
-        index: number of the call in question; every call is, one after another, without it.
+        see: gets the number of a call and the call, and returns the output to use.
+        index: number of the call in question; None if each call is, one after another.
         start: number of the first call.
     """
 
@@ -72,7 +75,7 @@ class _Watch(Tail):
 
 
 def count_calls(network: nn.Module, x: Tensor, t: Tensor) -> int:
-    """Watched calls of one forward pass; while trunks are kept, that of the last one is."""
+    """The number of watched calls in a pass; inside `trunks_kept` the last trunk is recorded."""
     watch, kept = _Watch(lambda index, call: call.u), kept_trunks()
     if kept is None:
         with Seeing(watch):
@@ -89,10 +92,10 @@ def read(
     index: int,
     u: Callable[[Tensor], Tensor] = torch.zeros_like,
 ) -> tuple[Tensor, Call]:
-    """The output with u(its own value) in the place of a call's output, and the call.
+    """The output if the output of a call is replaced by u(its own value), and the call.
 
-    With the default, zero, the output is the constant part a(x, t). While trunks are kept
-    (`trunk_replay`), what comes before the call is computed once.
+    With the default, zero, it is the constant part a(x, t). Inside `trunks_kept` (`trunk_replay`)
+    everything before the call is computed only once.
     """
     seen: list[Call] = []
 
@@ -120,7 +123,7 @@ def read(
 def features(call: Call) -> Tensor:
     """The features h of one sample: (C, *S) for a convolution, (T, width) for a linear map.
 
-    A convolution that takes the frames of a video as if they were samples has (C, frames, *S).
+    For a convolution that treats the frames of a video like samples they are (C, frames, *S).
     """
     if call.function is LINEAR:
         return call.h.reshape(-1, call.h.shape[-1])
@@ -131,7 +134,7 @@ def in_place_of(values: Tensor) -> Callable[[Tensor], Tensor]:
     """A replacement of u by fixed values, the same for every sample of a batch."""
 
     def replaced(u: Tensor) -> Tensor:
-        # A fresh tensor that is stacked like u: it may be written to, also under `vmap`.
+        # A new tensor that is stacked like u, so that it can be written to, also under `vmap`.
         repeated = values.to(u).repeat(u.numel() // values.numel())
         return torch.zeros_like(u) + repeated.view(u.shape)
 

@@ -1,16 +1,16 @@
-"""Forward passes that differ only in what stands in the place of one call, without the trunk twice.
+"""Repeated forward passes that differ only from one call on, without computing the trunk twice.
 
-What follows the last layer is learned by putting many values in the place of its output. All that
-comes before that call is the same each time, and nearly all of the cost. A first pass records what
-every function of torch returns up to the call; later passes of the same network with the same
-parameters and inputs run the module's own code again, but get these results without computing them,
-and compute from the call on.
+To learn what follows the last layer, its output is replaced by many values. Everything before that
+call is the same each time, and takes nearly all of the time. A first pass records what every
+function of torch returns up to the call. Later passes of the same network with the same parameters
+and inputs run the module's own code again, but get the recorded results without computing them, and
+compute only from the call on.
 
-Of results that nobody holds any more when the call is reached only the shape is kept, so a recorded
-trunk takes no more memory than the pass did at that point. It is used only where it is certain to
-be what a whole pass would give. A pass that draws random numbers, changes buffers or writes into
-recorded results is not recorded; a later pass that calls other functions, or in which the tail sees
-a tensor that the recording does not know, is made in full.
+If a result is no longer in use when the call is reached, only its shape is kept, so a recorded
+trunk takes no more memory than the pass did at that point. It is used only if it certainly equals
+what a whole pass would give. A pass that draws random numbers, changes buffers or writes into
+recorded results is not recorded. A later pass is made in full if it calls other functions, or if
+its tail uses a tensor that the recording does not know.
 """
 
 import random
@@ -28,25 +28,25 @@ from torch import Tensor, nn
 from .recorded_results import mapped, revived, still_alive, storage, tensors, weakly
 from .torch_modes import Arguments, FunctionMode, Keywords
 
-MOST = 16  # trunks kept at once
+MOST = 16  # trunks that are kept at once
 
 Key = tuple[Any, ...]
 
 
 class DivergedError(Exception):
-    """A pass that is not the recorded one; it has to be made in full."""
+    """A pass that differs from the recorded one and has to be made in full."""
 
 
 @dataclass(frozen=True)
 class Trunk:
-    """What was called before a call, and what it returned.
+    """The functions that were called before a call, and what they returned.
 
     Attributes:
-        network: whose it is; kept, so that nothing else can have its name.
-        functions: called before the call, in order.
-        results: what each returned.
-        known: tensors that what follows may use, beside what it computes itself.
-        elsewhere: storages that other calls than the one in question look at.
+        network: the network; it is kept alive, so that no other object can get its id.
+        functions: the functions that were called, in order.
+        results: what each of them returned.
+        known: tensors that the rest of the pass may use, besides those that it computes.
+        elsewhere: storages that calls other than the one in question read.
     """
 
     network: nn.Module
@@ -57,7 +57,7 @@ class Trunk:
 
 
 class Recorder(FunctionMode):
-    """Records a trunk while a pass is made: what comes before the last call that is in question."""
+    """Records a trunk during a pass: everything before the last call in question."""
 
     def __init__(self, network: nn.Module, x: Tensor, t: Tensor, tail: "Tail"):
         super().__init__()
@@ -90,21 +90,21 @@ class Recorder(FunctionMode):
         return result
 
     def _reach(self) -> None:
-        """Whatever is alive now, with its version, may be used from here on; the rest is gone."""
+        """Note the tensors that are alive at the call, with their versions; others are gone."""
         self._reached = len(self._functions)
-        self._elsewhere |= self._own  # of an earlier call, which is not in question any more
+        self._elsewhere |= self._own  # of an earlier call, which is no longer in question
         living = [one for result in self._results for one in still_alive(result)]
         self._living = {id(one): (one, one._version) for one in living}
         self._constants, self._after = {}, {}
 
     def _learn(self, args: Arguments, kwargs: Keywords) -> None:
-        """Constants and parameters that the tail uses: the same objects in every pass."""
+        """Note the constants and parameters that the tail uses; they are the same in every pass."""
         for one in tensors((args, kwargs)):
             if id(one) not in self._after and id(one) not in self._inputs:
                 self._constants[id(one)] = one
 
     def trunk(self) -> Trunk | None:
-        """What was recorded; None if something wrote into it, or there was no call in question."""
+        """The recorded trunk; None if it was written to, or if there was no call in question."""
         reached = self._reached
         written_to = any(one._version != version for one, version in self._living.values())
         if reached is None or written_to:
@@ -120,12 +120,12 @@ class Recorder(FunctionMode):
 
 
 def _only_asks(func: Any, result: Any) -> bool:
-    """Whether a call asks for a shape or a type, which is no use of the values."""
+    """Whether a call only asks for a shape or a type, which does not use the values."""
     return getattr(func, "__name__", "") == "__get__" and next(tensors(result), None) is None
 
 
 class Player(FunctionMode):
-    """Makes a recorded pass again: results up to the call, computation from there on."""
+    """Repeats a recorded pass: recorded results up to the call, computation after it."""
 
     def __init__(self, trunk: Trunk, x: Tensor, t: Tensor, tail: "Tail"):
         super().__init__()
@@ -147,7 +147,7 @@ class Player(FunctionMode):
 
 
 class Tail:
-    """What sees the calls from the one in question on; see `tracing`."""
+    """An observer of the calls from the one in question on, see `tracing`; a base class."""
 
     def is_next(self, func: Any) -> bool:
         """Whether this is the call in question."""
@@ -159,7 +159,7 @@ class Tail:
 
 
 class Trunks:
-    """Trunks of some networks and inputs."""
+    """The recorded trunks of some networks and inputs."""
 
     def __init__(self) -> None:
         self._kept: dict[Key, Trunk | None] = {}
@@ -174,7 +174,7 @@ class Trunks:
             x: its input.
             t: its timesteps.
             index: number of the call in question.
-            tail: makes what sees the calls, told how many numbers of calls were left out.
+            tail: makes the observer of the calls, given the number of calls that were skipped.
         """
         key = (*_key(network, x, t), index)
         trunk = self._kept.get(key)
@@ -192,7 +192,7 @@ class Trunks:
     def record(
         self, network: nn.Module, x: Tensor, t: Tensor, tail: "Tail", index: Callable[[], int]
     ) -> Tensor:
-        """The output, with the trunk recorded; which call was in question is asked at the end."""
+        """The output, while the trunk is recorded; `index` is read at the end of the pass."""
         before, key = _drawn_so_far(), _key(network, x, t)
         with Recorder(network, x, t, tail) as recorder:
             output = network(x, t)
@@ -205,7 +205,7 @@ class Trunks:
     def used_elsewhere(
         self, network: nn.Module, x: Tensor, t: Tensor, index: int, names: frozenset[str]
     ) -> bool | None:
-        """Whether other calls than one look at parameters; None if no pass was recorded."""
+        """Whether other calls read these parameters too; None if no pass was recorded."""
         trunk = self._kept.get((*_key(network, x, t), index))
         if trunk is None:
             return None
@@ -213,7 +213,7 @@ class Trunks:
 
 
 class Seeing(FunctionMode):
-    """A tail alone, over a whole pass."""
+    """A mode in which a tail sees all calls of a pass."""
 
     def __init__(self, tail: Tail):
         super().__init__()
@@ -227,13 +227,13 @@ _KEPT: ContextVar[Trunks | None] = ContextVar("kept trunks", default=None)
 
 
 def kept_trunks() -> Trunks | None:
-    """The trunks that are kept now, if any."""
+    """The trunks of the enclosing `trunks_kept`, if any."""
     return _KEPT.get()
 
 
 @contextmanager
 def trunks_kept() -> Iterator[Trunks]:
-    """Trunks are recorded and used while the block lasts."""
+    """Record trunks and use them inside the block."""
     kept = Trunks()
     token = _KEPT.set(kept)
     try:
@@ -243,7 +243,7 @@ def trunks_kept() -> Iterator[Trunks]:
 
 
 def _key(network: nn.Module, x: Tensor, t: Tensor) -> Key:
-    """Everything that decides a trunk: which network with which values, and its inputs."""
+    """Everything that determines a trunk: the network, the versions of its values, its inputs."""
     state = [*network.parameters(), *network.buffers()]
     versions = tuple(one._version for one in state)
     inputs = tuple(
@@ -253,7 +253,7 @@ def _key(network: nn.Module, x: Tensor, t: Tensor) -> Key:
 
 
 def _drawn_so_far() -> tuple[Any, ...]:
-    """The states of the global generators, which random passes move."""
+    """The states of the global generators, which a random pass changes."""
     numpy_state = np.random.get_state()  # noqa: NPY002
     return torch.get_rng_state(), numpy_state, random.getstate()
 

@@ -15,7 +15,7 @@ from .overflow import first_overflow
 def check_output(
     output: object, family: ScoreFamily, network: nn.Module, x: Tensor, t: np.ndarray
 ) -> None:
-    """An output must be a tensor of the shape of the input, real and finite.
+    """Refuse an output that is not a real and finite tensor of the shape of the input.
 
     Args:
         output: what the network returned.
@@ -57,13 +57,13 @@ def why_silent(
     t: np.ndarray,
     depends: Callable[[np.ndarray], bool],
 ) -> str:
-    """Why the output does not depend on the parameters, where no zero layer is to blame.
+    """Why the output does not depend on the parameters, if no zero layer is to blame.
 
     Args:
         family: the family.
         network: one of its networks.
         x: an input that is not zero, (1, *shape).
-        t: a timestep where all networks give the same output, (1,).
+        t: a timestep at which all networks give the same output, (1,).
         depends: whether the output at x and another timestep depends on the parameters.
     """
     name, step = family.name, int(t[0])
@@ -71,7 +71,7 @@ def why_silent(
     if where is not None:
         return (
             f"{name} outputs the same for all parameters at timestep {step}, because a value "
-            f"inside is not finite from `{where}` on: {_about_time(family)}"
+            f"inside it is not finite from `{where}` on: {_about_time(family)}"
         )
     other = next((i for i in _spread(family) if _safely(depends, i)), None)
     if other is not None:

@@ -1,13 +1,14 @@
-"""Networks that output nothing at initialisation: which layer is to blame, and how to wake it.
+"""Networks that output nothing at initialisation: which layer is to blame, and how to redraw it.
 
 Many networks start with a zero last layer (DiT, ADM), a zero gain (EDM2) or zero convolutions. Then
-their output does not depend on their parameters and G = 0. Where only the weight of the last layer
-is zero (CSDI, DiffWave), its bias is left and G is the bias's direction, which says nothing about
-the network either. A network is silent if no weight reaches its output, and the parameters to blame
-are those zeros that change the output when they are moved: everything else acts only through them.
+their output does not depend on their parameters, and G = 0. If only the weight of the last layer is
+zero (CSDI, DiffWave), its bias remains and G is the direction of the bias, which says nothing about
+the network either. A network is silent if no weight reaches its output. The parameters to blame are
+those zeros that change the output when they are moved, because everything else acts only through
+them.
 
-Redrawn with its own default, the layer gives the geometry that its first steps of training
-approach: the limit of a vanishing initial scale, up to a constant factor.
+If the layer is redrawn with its own default, the geometry is the one that the first steps of
+training approach: the limit of a vanishing initial scale, up to a constant factor.
 """
 
 import math
@@ -37,9 +38,9 @@ class Silence:
 
     Attributes:
         layers: names of the layers or single parameters whose zeros are to blame, in order; empty
-            if several in a row are.
-        zeros: all zero-initialised layers and gains of the network, those to blame included.
-        biased: whether biases are left in the output, so that networks still differ.
+            if several layers in a row are.
+        zeros: all zero-initialised layers and gains of the network, including those to blame.
+        biased: whether biases remain in the output, so that networks still differ.
     """
 
     layers: tuple[str, ...]
@@ -48,12 +49,12 @@ class Silence:
 
 
 def zero_parameters(network: nn.Module) -> dict[str, nn.Parameter]:
-    """Parameters that are zero throughout."""
+    """Parameters whose entries are all zero."""
     return {n: p for n, p in network.named_parameters() if not bool(p.detach().any())}
 
 
 def zero_layers(network: nn.Module) -> tuple[str, ...]:
-    """Layers whose weight starts at zero, and gains that do; zero biases are no layers."""
+    """Layers and gains that start at zero; layers in which only the bias is zero do not count."""
     layers: list[str] = []
     for name in zero_parameters(network):
         owner, _, own = name.rpartition(".")
@@ -67,9 +68,9 @@ def zero_layers(network: nn.Module) -> tuple[str, ...]:
 
 
 def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
-    """Whether none of the weights reaches the output: it stays when all of them are moved.
+    """Whether no weight reaches the output, which then stays the same if all of them are moved.
 
-    Weights that start at zero are left there. Then at most biases are in the output: the last layer
+    Weights that start at zero are not moved. At most biases are then in the output: the last layer
     of CSDI and DiffWave has a zero weight and a random bias.
 
     Args:
@@ -83,7 +84,7 @@ def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
         for name, parameter in network.named_parameters()
         if _is_matrix(parameter) and bool(parameter.detach().any())
     ]
-    if not weights:  # none at all, or zero layers alone
+    if not weights:  # none at all, or only zero layers
         return bool(zero_layers(network))
     before = _output(run, x, t)
     with moved(network, weights, zeros_too=False):
@@ -92,7 +93,7 @@ def is_mute(run: nn.Module, x: Tensor, t: Tensor) -> bool:
 
 @torch.no_grad()
 def _output(run: nn.Module, x: Tensor, t: Tensor) -> Tensor:
-    """What a network with parameters of our choice returns; NaN where it refuses them."""
+    """The output of a network whose parameters we changed; NaN if it fails with them."""
     try:
         return run(x.clone(), t)
     except Exception:
@@ -100,12 +101,12 @@ def _output(run: nn.Module, x: Tensor, t: Tensor) -> Tensor:
 
 
 def _is_matrix(parameter: Tensor) -> bool:
-    """A weight, as opposed to a bias or gain of any shape."""
+    """Whether a parameter is a weight, and not a bias or gain of any shape."""
     return sum(n > 1 for n in parameter.shape) > 1
 
 
 def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
-    """What keeps a noise predictor's weights from its output; None if no zero parameter does.
+    """Why no weight of a noise predictor reaches its output; None if zeros are not the reason.
 
     Args:
         run: the network, adapted or not; layers are named as in the module inside.
@@ -121,7 +122,7 @@ def silence_of(run: nn.Module, x: Tensor, t: Tensor) -> Silence | None:
     if not is_mute(run, x, t):
         return None
     with moved(network, zeros):
-        if is_mute(run, x, t):  # it is not the zeros that are in the way
+        if is_mute(run, x, t):  # the zeros are not the reason
             return None
     behind = affecting(network, zeros, output)
     layers = _as_layers(network, [name for name in zeros if name in behind])
@@ -174,7 +175,7 @@ def _made_and_redrawn(factory: Callable[[], Any], names: tuple[str, ...]) -> Any
 def redraw(network: nn.Module, name: str) -> None:
     """Give a layer its own default initialisation, or a gain the value one.
 
-    A bias that does not start at zero is what its network's author chose, and stays.
+    A bias that does not start at zero was chosen by the network's author, and stays.
     """
     owner, _, own = name.rpartition(".")
     holder = network.get_submodule(owner)

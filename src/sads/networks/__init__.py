@@ -1,4 +1,4 @@
-"""Score networks to study: each predicts noise and says how it is initialised."""
+"""Score networks to study. Each predicts noise and states its initial distribution."""
 
 from .base import ScoreNetwork
 from .cnn import CNN

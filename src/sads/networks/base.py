@@ -1,4 +1,4 @@
-"""What every score network of this package is: features, a last layer, a fixed arrangement.
+"""The base of every score network of this package: features, a last layer, a fixed arrangement.
 
     eps(x, t) = arrange(head(features(x, t)))
 
@@ -16,11 +16,11 @@ from .initialisation import Distribution, default_distributions, initialise
 
 
 class ScoreNetwork(nn.Module):
-    """Base of the networks here; predicts noise of the shape of its input."""
+    """Base class of our networks; it predicts noise in the shape of its input."""
 
     head: nn.Module
     #: How `head` acts: a `convolution` over positions (stride 1, zero padding that keeps the size),
-    #: on `tokens` separately, as one `dense` layer, or `sampled` where none of these holds.
+    #: on `tokens` separately, as one `dense` layer, or `sampled` if none of these is true.
     readout: str = "sampled"
 
     def __init__(self, shape: Sequence[int]):

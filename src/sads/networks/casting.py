@@ -1,4 +1,4 @@
-"""A module in another precision; `Module.to` drops the imaginary part of complex parameters."""
+"""Cast modules to another precision; `Module.to` drops imaginary parts of complex parameters."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ _COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 
 def cast(module: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """The module itself, its parameters and buffers in a precision, complex ones in its pair."""
+    """Cast a module in place, complex values to the complex type of the same precision."""
 
     def one(value: Tensor) -> Tensor:
         if value.is_complex():

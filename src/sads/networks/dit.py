@@ -79,7 +79,7 @@ class DiT(Transformer):
         return modulate(self.norm(h), shift, scale)
 
     def start_of(self, name: str, parameter: Tensor) -> Distribution:
-        """Published initialisation, but for the last layer, which is not zeroed by default."""
+        """The published initialisation, except that the last layer is not zeroed by default."""
         if "modulation." in name or (self.zero_init and "head." in name):
             return Constant(0.0)
         if name.startswith("time.") and parameter.ndim > 1:

@@ -1,9 +1,9 @@
 """A family of score networks: how to make one, on what shape, on which path from data to noise.
 
 `ScoreFamily.member` is the one way to make a network, and `ScoreFamily.fingerprint` the one name of
-a family. Both are about the network as it is adapted to predict noise (`adapters`), never about the
-module that a factory returns. So every geometry, rotation and training of a family holds the same
-name for it; where a geometry's zero layers were redrawn, it is that of the redrawn family (see
+a family. Both describe the network as it is adapted to predict noise (`adapters`), never the module
+that a factory returns. So every geometry, rotation and training of a family stores the same name
+for it. If zero layers were redrawn for a geometry, it is the name of the redrawn family (see
 `inspection.zero_outputs`).
 """
 
@@ -18,8 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..devices import is_memory_error
-from ..errors import InputError, NetworkError, SadsError, brief
+from ..errors import InputError, NetworkError, SadsError, brief, is_memory_error
 from ..foundation.sibling_imports import Housed
 from ..path import DiffusionPath, RectifiedFlow, Schedule, prediction_named, time_values
 from .adapters import Assumptions, Calling, adapt, assumptions_of
@@ -27,15 +26,15 @@ from .adapters.explain import why_not_called
 from .base import ScoreNetwork
 from .isolation import seeded, seeded_as_before
 
-MEMBER = "a network of a family"  # the stream that it is drawn from
-#: The path of a family that is given none. It is recognised by identity: a family that predicts the
-#: velocity of a flow then gets the path of a flow.
-UNTOLD: DiffusionPath = Schedule()
+MEMBER = "a network of a family"  # the purpose of its random stream
+#: The path of a family if none is given. It is recognised by identity, so that a family that
+#: predicts the velocity of a flow can get the path of a flow instead.
+DEFAULT_PATH: DiffusionPath = Schedule()
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a network is trained unless told otherwise; the default is that of rank-one data."""
+    """How a network is trained by default; these values are for rank-one data."""
 
     batch_size: int = 1000
     iterations: int = 2_000
@@ -52,14 +51,14 @@ class ScoreFamily:
         shape: shape of one sample: (C, H, W), (C, length) or (D,).
         schedule: the path from data to noise that the networks are meant for; the linear
             schedule unless given, or a rectified flow for `prediction="flow"`.
-        name: how the family is called in reports.
-        training: how its networks are trained unless told otherwise.
+        name: the name of the family in reports.
+        training: how its networks are trained by default.
         prediction: what they predict: `eps`, `v`, `x0`, `flow` (the velocity eps - x_0) or
             `score`; by default x0 for modules that take `sigma`, else eps.
-        time: what they are given: `index`, `unit`, `thousand`, `sigma` or `log-sigma`; by default
-            sigma for modules that take `sigma`, unit on a flow, else index.
+        time: the form of time that they are given: `index`, `unit`, `thousand`, `sigma` or
+            `log-sigma`; by default sigma for modules that take `sigma`, unit on a flow, else index.
         reverse: whether their time runs from noise to data, and a velocity is x_0 - eps.
-        calling: what their user states about how they are called; the signature tells the rest.
+        calling: what their user states about how they are called; their signature shows the rest.
 
     >>> import sads
     >>> from torch import nn
@@ -76,7 +75,7 @@ class ScoreFamily:
 
     factory: Callable[[], Any]
     shape: tuple[int, ...]
-    schedule: DiffusionPath = UNTOLD
+    schedule: DiffusionPath = DEFAULT_PATH
     name: str = "network"
     training: Training = Training()
     prediction: str | None = None
@@ -85,7 +84,7 @@ class ScoreFamily:
     calling: Calling | None = None
 
     def __post_init__(self) -> None:
-        if self.prediction == "flow" and self.schedule is UNTOLD:
+        if self.prediction == "flow" and self.schedule is DEFAULT_PATH:
             object.__setattr__(self, "schedule", RectifiedFlow())
         if not callable(self.factory):
             kind = type(self.factory).__name__
@@ -111,10 +110,10 @@ class ScoreFamily:
         return Housed(call, self.factory.neighbourhood)
 
     def assumptions(self, member: nn.Module) -> Assumptions:
-        """What the family's networks are taken for, told by one call of a member.
+        """What is assumed about the family's networks, determined by one call of a member.
 
         Raises:
-            NetworkError: if it cannot be called so.
+            NetworkError: if it cannot be called in this way.
         """
         x, t = torch.zeros(1, *self.shape), torch.tensor([self.schedule.steps // 2])
         training = member.training
@@ -129,12 +128,12 @@ class ScoreFamily:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A name for the family: 16 hexadecimal digits that its artefacts are recognised by.
+        """A name for the family, 16 hexadecimal digits by which its artefacts are recognised.
 
         It is the digest of a member's class, shape and parameters (names, shapes, and for our
         networks the distributions they start from), and of what the member does with them. Equal
         parameters can act differently (`resampling`, `heads`), and the source of a factory can
-        change. So the norm and the first entry of its output at a fixed input are part of it, to
+        change. So it includes the norm and the first entry of the output at a fixed input, to
         three digits, which are the same on every machine.
         """
         x = torch.linspace(-1, 1, self.size).view(1, *self.shape)
@@ -145,17 +144,17 @@ class ScoreFamily:
         behaviour = [f"{float(output.norm()):.2e}", f"{float(output[0].flatten()[0]):.2e}"]
         known = member.distributions() if isinstance(member, ScoreNetwork) else {}
         rows = [(n, list(p.shape), repr(known.get(n))) for n, p in member.named_parameters()]
-        # A network that does not see its time yet may act alike with another one.
-        told: list[Any] = [[self.time, self.reverse]] if self.time or self.reverse else []
+        # An untrained network may ignore its time, so its output would not show these.
+        more: list[Any] = [[self.time, self.reverse]] if self.time or self.reverse else []
         how = self.calling
         if how is not None and (how.label, how.guidance) != (None, None):
-            told.append(["class", how.label, "guidance", how.guidance])
-        text = json.dumps([type(member).__name__, list(self.shape), rows, behaviour, *told])
+            more.append(["class", how.label, "guidance", how.guidance])
+        text = json.dumps([type(member).__name__, list(self.shape), rows, behaviour, *more])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @cached_property
     def guided_at(self) -> str | None:
-        """The layer before which guidance combines features; None without it."""
+        """The layer before which guidance combines features; None to combine outputs, if any."""
         if self.calling is None or self.calling.guidance is None:
             return None
         one = seeded_as_before(lambda: _adapted(self)).eval()
@@ -177,8 +176,8 @@ class ScoreFamily:
 def unseeded_member(family: ScoreFamily) -> nn.Module:
     """A fresh network that predicts noise, drawn from the global generators as they stand.
 
-    Internal: for those who watch a network while it is made, or whose stored results come from a
-    stream of their own. Everybody else calls `ScoreFamily.member`.
+    It is for code that watches a network while it is made, or whose stored results come from a
+    stream of their own. All other code calls `ScoreFamily.member`.
 
     Raises:
         NetworkError: if the factory fails or exits.

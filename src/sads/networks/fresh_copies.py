@@ -1,16 +1,16 @@
-"""Fresh networks like one that is built already.
+"""Fresh networks like one that is already built.
 
-The class of a module is asked first, in this order:
+The class of a module may say how to make another one. These ways are tried in order:
 
 1. a configuration (`config` with `from_config`, as in diffusers);
-2. the arguments of its constructor, where the module keeps every one of them under its own name or
-   in `hparams`, and a module made from them has the same parameters;
+2. the arguments of its constructor, if the module keeps all of them under their own names or in
+   `hparams`, and a module made from them has the same parameters;
 3. a method `reset_parameters` of its own class.
 
-Where the class does not tell, every parameter of a copy is redrawn from the distribution that its
-values show: constant, uniform or normal, with their mean and standard deviation. That is what an
-untrained network starts from, but for entries that were set one by one; of a trained network it is
-the distribution that training has left.
+Otherwise every parameter of a copy is drawn again from the measured distribution of its values:
+constant, uniform or normal, with their mean and standard deviation. For an untrained network that
+is its initial distribution, unless entries were set one by one; for a trained network it is the
+distribution after training.
 """
 
 import copy
@@ -29,18 +29,18 @@ from .isolation import seeded
 
 FLAT = 2.4  # kurtosis between that of a uniform distribution, 1.8, and of a normal one, 3
 CENTRED = 4.0  # standard errors below which a mean counts as zero
-FEW = 8  # entries below which no shape of a distribution is told
+FEW = 8  # with fewer entries a distribution counts as normal
 
 Factory = Callable[[], nn.Module]
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """How to make networks like one that is built already.
+    """How to make networks like one that is already built.
 
     Attributes:
-        factory: makes one.
-        origin: where that is known from: `configuration`, `arguments`, `reset` or `measured`.
+        factory: makes a network.
+        origin: how this is known: by `configuration`, `arguments` or `reset`, or `measured`.
     """
 
     factory: Factory
@@ -74,7 +74,7 @@ def _by_configuration(module: nn.Module) -> Factory | None:
 
 
 def _by_arguments(module: nn.Module) -> Factory | None:
-    """A call of the constructor with the arguments that the module keeps, if it keeps them all."""
+    """A call of the constructor with arguments that the module keeps; None if one is missing."""
     kind = type(module)
     try:
         parameters = list(inspect.signature(kind).parameters.values())
@@ -86,7 +86,7 @@ def _by_arguments(module: nn.Module) -> Factory | None:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             return None
         value = kept.get(parameter.name, getattr(module, parameter.name, inspect.Parameter.empty))
-        if isinstance(value, Tensor):  # `bias` of a linear layer is whether it has one
+        if isinstance(value, Tensor):  # the argument `bias` of a linear layer is true or false
             value = True
         if parameter.name in ("device", "dtype"):
             continue
@@ -135,10 +135,10 @@ def _copied(module: nn.Module) -> nn.Module:
 
 @dataclass(frozen=True)
 class Measured:
-    """The distribution that the values of a parameter show.
+    """The measured distribution of the values of a parameter.
 
     Attributes:
-        mean: of the values; zero where it is within their error.
+        mean: the mean of the values; zero if it is within its error.
         std: their standard deviation; zero for constants.
         flat: whether they are uniform rather than normal.
     """

@@ -1,11 +1,11 @@
 """Initial distributions of parameters, described once and drawn in two ways.
 
-A score network says from which distribution each of its parameters starts. The same
-description initialises a single module and draws a stack of `n` initialisations at once,
-so an ensemble never constructs `n` modules.
+A score network states the initial distribution of each of its parameters. The same description
+initialises a single module and draws a stack of `n` initialisations at once, so that an ensemble
+need not construct `n` modules.
 
-PyTorch's default for linear and convolution layers is kaiming-uniform with a = sqrt(5),
-which is U(-b, b) with b = 1/sqrt(fan_in), for the weight and for the bias alike.
+PyTorch's default for linear and convolution layers is kaiming-uniform with a = sqrt(5), which is
+U(-b, b) with b = 1/sqrt(fan_in), both for the weight and for the bias.
 """
 
 import math
@@ -73,12 +73,12 @@ def fans(weight: Tensor) -> tuple[int, int]:
 
 
 def xavier_uniform(weight: Tensor) -> Uniform:
-    """Variance 2 / (fan_in + fan_out)."""
+    """The uniform distribution of variance 2 / (fan_in + fan_out)."""
     return Uniform(math.sqrt(6 / sum(fans(weight))))
 
 
 class DeclaredLayer(nn.Module):
-    """A layer with parameters of its own that says from which distribution each starts."""
+    """A layer with parameters of its own that states their initial distributions."""
 
     initial: Mapping[str, Distribution]
 

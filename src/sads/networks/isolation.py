@@ -1,8 +1,8 @@
-"""Other people's code, kept from disturbing ours and from being disturbed by the global state.
+"""Other people's code, isolated from ours through the global state of the generators.
 
-A factory draws from torch's, NumPy's and Python's global generators. Here they start from streams
-of their own before it runs, which no plain `torch.manual_seed(k)` meets, and are put back
-afterwards. A factory that seeds them itself would make the same network every time, so the seeding
+A factory draws from torch's, NumPy's and Python's global generators. Before it runs, these start
+from streams of their own, which no plain `torch.manual_seed(k)` repeats, and afterwards they are
+restored. A factory that seeds them itself would make the same network every time, so the seeding
 functions do nothing while it runs.
 """
 
@@ -21,7 +21,7 @@ from ..randomness import start_global_generators, start_global_generators_as_bef
 
 Result = TypeVar("Result")
 
-# The generators are one for all threads; while one draws from them the others wait.
+# All threads share the generators; while one draws from them, the others wait.
 _GLOBAL_STATE = threading.RLock()
 _SEEDING: tuple[tuple[Any, str], ...] = (
     (torch, "manual_seed"),
@@ -35,7 +35,7 @@ _SEEDING: tuple[tuple[Any, str], ...] = (
 
 @contextmanager
 def global_state_kept() -> Iterator[None]:
-    """The global generators are afterwards as they were before."""
+    """Restore the global generators afterwards."""
     # Legacy NumPy state: other people's code may still draw from it.
     with _GLOBAL_STATE:
         python, legacy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
@@ -49,12 +49,12 @@ def global_state_kept() -> Iterator[None]:
 
 
 def seeded(run: Callable[[], Result], seed: int, purpose: str) -> Result:
-    """What a callable returns when the global generators start from a seed, whatever it does."""
+    """What a callable returns if the global generators start from a seed."""
     return _started(run, lambda: start_global_generators(seed, purpose))
 
 
 def seeded_as_before(run: Callable[[], Result]) -> Result:
-    """What a callable returns when the global generators start as fingerprints need it."""
+    """What a callable returns if the global generators start as fingerprints need it."""
     return _started(run, start_global_generators_as_before)
 
 
@@ -66,14 +66,14 @@ def _started(run: Callable[[], Result], start: Callable[[], None]) -> Result:
 
 
 class OwnDraws:
-    """Calls whose draws from the global generators depend on a seed and the call's keys alone.
+    """Calls whose draws from the global generators depend only on a seed and the call's keys.
 
-    Dropout and stochastic depth draw while a network is called. The first call shows whether this
-    one does. Calls of one that does not are left alone: seeding takes time, and threads wait for
-    each other meanwhile.
+    Dropout and stochastic depth draw while a network is called. The first call shows whether a
+    network does. If it does not, later calls are not seeded, because seeding takes time and makes
+    threads wait for each other.
 
     Args:
-        seed: of all draws.
+        seed: the seed of all draws.
         purpose: what is drawn, see `sads.randomness`.
     """
 
@@ -86,7 +86,7 @@ class OwnDraws:
         """What `run` returns."""
         if self.drawn is False:
             return run()
-        # Seeding functions are not disabled: compilers put the state back with them.
+        # Seeding functions stay enabled: compilers restore the state with them.
         with _GLOBAL_STATE, global_state_kept():
             start_global_generators(self.seed, self.purpose, *keys)
             return self._watched(run)
@@ -100,7 +100,7 @@ class OwnDraws:
 
 
 def _positions() -> tuple[object, ...]:
-    """Where the global generators are."""
+    """The states of the global generators."""
     legacy: Any = np.random.get_state()  # noqa: NPY002
     words = legacy[1].tobytes(), *legacy[2:]
     return random.getstate(), words, torch.get_rng_state().numpy().tobytes()
@@ -120,7 +120,7 @@ def _seeding_disabled() -> Iterator[None]:
 
 @contextmanager
 def time_limit(seconds: float, what: str) -> Iterator[None]:
-    """Stop Python code that takes longer; without effect outside the main thread."""
+    """Stop Python code that takes longer; this has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

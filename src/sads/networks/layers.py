@@ -1,4 +1,4 @@
-"""Layers that the score networks share. Every one runs under `torch.func.vmap`."""
+"""Layers that the score networks share; all of them run under `torch.func.vmap`."""
 
 import math
 
@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-LONGEST_PERIOD = 10_000.0  # of the features of time, in steps
+LONGEST_PERIOD = 10_000.0  # of the time features, in steps
 CONVOLUTIONS: dict[int, type[nn.Conv1d] | type[nn.Conv2d]] = {1: nn.Conv1d, 2: nn.Conv2d}
 
 
@@ -42,10 +42,10 @@ class GroupNorm(nn.GroupNorm):
     U-Net is constant, and four such norms in a row turn float32 rounding into the output.
 
     Args:
-        groups: groups of the channels.
-        channels: of the input.
-        bypass: whether the mean of each channel over its positions is added to the output, so that
-            it goes around the norm, which takes away what the channels of a group have in common.
+        groups: number of groups of channels.
+        channels: number of channels of the input.
+        bypass: whether the mean of each channel over its positions is added to the output. It then
+            survives the norm, which otherwise removes what the channels of a group share.
     """
 
     def __init__(self, groups: int, channels: int, *, bypass: bool = False):
@@ -63,8 +63,8 @@ class GroupNorm(nn.GroupNorm):
         if not torch.compiler.is_compiling():  # compiled for training, where no input is constant
             grouped = input.unflatten(1, (self.num_groups, -1)).flatten(2)
             input = (grouped - grouped[..., :1]).view(input.shape)  # noqa: A001
-        # F.group_norm refuses a single sample of one pixel with one channel a group; what comes
-        # out there is the bias, as in larger batches.
+        # F.group_norm refuses a single sample of one pixel with one channel in each group; the
+        # result is the bias there, as in larger batches.
         return torch.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 

@@ -20,7 +20,7 @@ class Linear(ScoreNetwork):
 
     Args:
         shape: any shape; D is its product.
-        eigenvalues: of Phi Phi^T, D of them; by default D, D - 1, ..., 1.
+        eigenvalues: the D eigenvalues of Phi Phi^T; by default D, D - 1, ..., 1.
         rotation: seed of U; 0 is the identity.
     """
 

@@ -17,7 +17,7 @@ from ..path import DiffusionPath
 from .base import ScoreNetwork
 from .cnn import CNN
 from .dit import DiT
-from .family import UNTOLD, ScoreFamily, Training
+from .family import DEFAULT_PATH, ScoreFamily, Training
 from .linear import Linear
 from .mlp import MLP
 from .ssm import SSM
@@ -96,7 +96,7 @@ def preset_family(
     sizes = "x".join(map(str, shape))
     require_memory(needed, f"{spelled} on {sizes}", "choose a smaller shape")
     factory = partial(preset.network, shape, **chosen)
-    family = ScoreFamily(factory, shape, schedule or UNTOLD, spelled, preset.training)
+    family = ScoreFamily(factory, shape, schedule or DEFAULT_PATH, spelled, preset.training)
     try:
         family.member(0)  # refuses a shape or field that the network cannot take
     except (NetworkError, RuntimeError, MemoryError) as error:
@@ -107,12 +107,12 @@ def preset_family(
 def _built_bytes(
     network: type[ScoreNetwork], shape: tuple[int, ...], fields: Mapping[str, Any]
 ) -> int:
-    """Bytes that building takes where it grows with the shape: a lower bound, told by the class."""
+    """A lower bound on the bytes that building a network takes, as far as they depend on shape."""
     size = math.prod(shape)
     match network.readout:
-        case "dense":  # weights from and to every entry
+        case "dense":  # weights between every entry and the hidden layers
             return 8 * size * fields["width"]
-        case "tokens":  # features of positions, in float64 on the way
+        case "tokens":  # features of positions, in float64 while they are computed
             positions = math.prod(side // max(1, fields["patch"]) for side in shape[1:])
             return 8 * positions * fields["width"]
         case "sampled":  # a linear network is a matrix
@@ -121,7 +121,7 @@ def _built_bytes(
 
 
 def _spell(name: str, fields: Mapping[str, Any]) -> str:
-    """The name as the grammar reads it."""
+    """The name in the grammar."""
 
     def text(value: Any) -> str:
         if isinstance(value, (tuple, list)):

@@ -13,7 +13,7 @@ normal of variance 1, D normal. The parameters of A and d are deviations from th
 start at a constant or symmetric about zero.
 
 A score depends on both sides of a position. By default a second kernel, with its own C, runs
-backwards; A and d are shared. All is real arithmetic, which any float precision and `vmap` can run.
+backwards; A and d are shared. All arithmetic is real, so any float precision and `vmap` can run it.
 
 Each block is h <- h + GLU(W gelu(S4D(LN(h) + time))), LN over channels. Images are scanned row by
 row: the network then sees one long signal.
@@ -36,11 +36,11 @@ MEAN_LOG_STEP = math.log(SHORTEST * LONGEST) / 2
 
 
 class DiagonalStateSpace(DeclaredLayer):
-    """S4D on every channel by itself: (N, L, W) to (N, L, W).
+    """S4D on each channel separately: (N, L, W) to (N, L, W).
 
     Args:
         width: channels W.
-        states: complex states S of each, standing for themselves and their conjugates.
+        states: complex states S of each channel, which stand for themselves and their conjugates.
         directions: 1 for a causal filter, 2 for one that also runs backwards.
     """
 
@@ -90,7 +90,7 @@ class DiagonalStateSpace(DeclaredLayer):
         length = u.shape[1]
         ahead, *back = self.kernel(length)
         zero = torch.zeros_like(ahead)
-        if back:  # K_back[l] stands at position -l
+        if back:  # K_back[l] belongs to position -l
             ahead = torch.cat([ahead[:, :1] + back[0][:, :1], ahead[:, 1:]], dim=1)
             zero = torch.cat([zero[:, :1], back[0][:, 1:].flip(-1)], dim=1)
         response = torch.fft.rfft(torch.cat([ahead, zero], dim=1))
@@ -180,5 +180,5 @@ class SSM(ScoreNetwork):
 
     @property
     def symmetries(self) -> tuple[str, ...]:
-        """Two directions alike can be swapped; a scan by rows breaks each reflection of images."""
+        """Two equal directions can be swapped; scanning by rows breaks reflections of images."""
         return ("flip",) if self.bidirectional and len(self.shape) == 2 else ()

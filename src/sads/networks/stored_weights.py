@@ -1,8 +1,8 @@
-"""Parameters from a safetensors file into a network, for models that were trained elsewhere.
+"""Load parameters from a safetensors file into a network, for models that were trained elsewhere.
 
-Names may carry whatever wrappers put before them (`module.`, `_orig_mod.`, `ema.`, `model.unet.`),
-as long as it is the same for all. A file that holds the parameters more than once, the plain ones
-and their average, is read as `FILE.safetensors:PREFIX`, which names the ones that are meant.
+Names may have a prefix from wrappers (`module.`, `_orig_mod.`, `ema.`, `model.unet.`), as long as
+it is the same for all. A file that holds the parameters more than once, for example also their
+average, is read as `FILE.safetensors:PREFIX`, where the prefix names the ones to use.
 """
 
 from pathlib import Path
@@ -22,11 +22,11 @@ def load_weights(network: nn.Module, place: str | Path) -> None:
     """Put the parameters of a file into a network of the same architecture.
 
     Args:
-        network: whose parameters are replaced.
+        network: the network whose parameters are replaced.
         place: the file, or `FILE.safetensors:PREFIX` where it holds them more than once.
 
     Raises:
-        ArtefactError: if the file cannot be read, or its names or shapes are another network's.
+        ArtefactError: if the file cannot be read, or its names or shapes do not fit the network.
     """
     path, prefix = _file_and_prefix(place)
     if not path.is_file():
@@ -45,13 +45,13 @@ def load_weights(network: nn.Module, place: str | Path) -> None:
         if value.shape != own[name].shape:
             raise ArtefactError(
                 f"{path} holds {name} of shape {tuple(value.shape)}, the network has "
-                f"{tuple(own[name].shape)}: it is another architecture or other fields of it"
+                f"{tuple(own[name].shape)}: the architecture or its fields differ"
             )
     inner.load_state_dict(named)
 
 
 def _file_and_prefix(place: str | Path) -> tuple[Path, str | None]:
-    """The file, and what stands before the names that are meant, if it is told."""
+    """The file, and the prefix of the names to use, if it is given."""
     file, ending, prefix = str(place).partition(ENDING)
     if not ending or Path(place).is_file():
         return Path(place), None
@@ -70,14 +70,14 @@ def _named(
         if prefix not in whole:
             known = ", ".join(repr(p) for p in whole) or "nothing that fits"
             raise ArtefactError(
-                f"{path} does not hold the parameters of this network under {prefix!r}: they stand "
+                f"{path} does not hold the parameters of this network under {prefix!r}: they are "
                 f"under {known}"
             )
         whole = [prefix]
     if len(whole) > 1:
         listed = " and ".join(repr(p or "plain names") for p in whole[:2])
         raise ArtefactError(
-            f"{path} holds the parameters more than once, under {listed}: say which are meant, as "
+            f"{path} holds the parameters more than once, under {listed}: choose one of them, as "
             f"in {path.name}:{whole[-1].removesuffix('.')}"
         )
     if not whole:

@@ -1,7 +1,7 @@
-"""What the transformers here share: tokens from patches, blocks of attention, one read-out each.
+"""What our transformers share: tokens from patches, blocks of attention, one read-out each.
 
-The last linear layer reads every token by itself. It keeps its xavier-uniform draw; the zero that
-is usual there would make G = 0.
+The last linear layer reads each token separately. It keeps its xavier-uniform draw, because the
+usual zero initialisation would make G = 0.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ TIME_FEATURES = 256
 
 
 def sincos_positions(width: int, rows: int, columns: int) -> Tensor:
-    """Fixed positions P of shape (rows * columns, width): the column's features, then the row's."""
+    """Fixed positions P of shape (rows * columns, width): features of the column, then the row."""
     quarter = width // 4
     rates = 1 / 10_000 ** (np.arange(quarter) / quarter)
 
@@ -31,7 +31,7 @@ def sincos_positions(width: int, rows: int, columns: int) -> Tensor:
 
 
 class Block(nn.Module):
-    """The layers of attention and MLP over tokens of a width, each behind a normalisation."""
+    """The layers of attention and MLP over tokens of a width, each after a normalisation."""
 
     affine: bool  # whether the normalisations have parameters
 
@@ -115,7 +115,7 @@ class Transformer(ScoreNetwork):
         return torch.einsum("nrcpqd->ndrpcq", z).flatten(4, 5).flatten(2, 3)
 
     def distributions(self) -> dict[str, Distribution]:
-        """How every parameter starts, see `start_of`."""
+        """The initial distribution of every parameter, see `start_of`."""
         return {name: self.start_of(name, p) for name, p in self.named_parameters()}
 
     def start_of(self, name: str, parameter: Tensor) -> Distribution:

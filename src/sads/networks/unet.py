@@ -28,9 +28,9 @@ EMBEDDINGS = ("add", "scale-shift", "none")
 
 
 class ResidualBlock(nn.Module):
-    """Norm, SiLU, convolution, twice, with the time embedding taken in between.
+    """Norm, SiLU and convolution, twice, with the time embedding in between.
 
-    The embedding is added before the second norm (`add`), scales and shifts what comes out of it
+    The embedding is added before the second norm (`add`), scales and shifts its output
     (`scale-shift`), or is left out (`none`).
     """
 
@@ -65,13 +65,13 @@ class ResidualBlock(nn.Module):
         if self.time is None:
             h = self.norm_out(h)
         else:
-            told = self.time(F.silu(embedding))
-            told = told.view(*told.shape, *(1,) * (x.ndim - 2))
+            time = self.time(F.silu(embedding))
+            time = time.view(*time.shape, *(1,) * (x.ndim - 2))
             if self.scaled:
-                scale, shift = told.chunk(2, dim=1)
+                scale, shift = time.chunk(2, dim=1)
                 h = self.norm_out(h) * (1 + scale) + shift
             else:
-                h = self.norm_out(h + told)
+                h = self.norm_out(h + time)
         return self.skip(x) + self.conv_out(F.silu(h))
 
 
@@ -86,9 +86,9 @@ class UNet(ScoreNetwork):
         heads: attention heads of the middle block.
         groups: groups of every normalisation.
         resampling: `nearest` or `area`.
-        embedding: how that of the time enters each residual block: `add` before a norm,
-            `scale-shift` after it, or `none`; then the time is known to the sampler alone.
-        norm_bypass: whether the mean of each channel goes around every norm.
+        embedding: how the time enters each residual block: `add` before a norm, `scale-shift`
+            after it, or `none`, so that only the sampler knows the time.
+        norm_bypass: whether the mean of each channel bypasses every norm.
         zero_init: zero the last convolution of each residual block, the attention's projection
             and the read-out, as upstream does.
     """
@@ -214,7 +214,7 @@ class UNet(ScoreNetwork):
         return F.silu(self.norm(h))
 
     def distributions(self) -> dict[str, Distribution]:
-        """PyTorch's defaults; with `zero_init`, zero where upstream's `zero_module` stands."""
+        """PyTorch's defaults; with `zero_init`, zero where upstream uses `zero_module`."""
         zeroed = ("conv_out.", "attention.proj.", "head.") if self.zero_init else ()
         return {
             name: Constant(0.0) if any(part in name for part in zeroed) else default
@@ -223,5 +223,5 @@ class UNet(ScoreNetwork):
 
     @property
     def symmetries(self) -> tuple[str, ...]:
-        """Stride-2 convolutions see left and right differently, area averages do not."""
+        """Stride-2 convolutions treat left and right differently; area averages do not."""
         return ("flip", "transpose") if self.resampling == "area" else ("transpose",)

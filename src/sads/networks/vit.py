@@ -4,11 +4,11 @@
 
 and the last linear layer reads LN(h) token by token, without the time token.
 
-Positions P are `learned` by default, as in the published ViT: they start as independent noise, so
+Positions P are `learned` by default, as in the published ViT. They start as independent noise, so
 no token knows its place or its neighbours, and the distribution of the untrained network does not
-change under any permutation of the tokens. At an input without places (zero, Gaussian) the factor
-of G is therefore alpha I + beta 1 1^T over tokens: two eigenvalues. `sincos` takes the fixed
-positions of the DiT instead, which do know neighbours.
+change under any permutation of the tokens. At an input that treats all places equally (zero,
+Gaussian) the factor of G is therefore alpha I + beta 1 1^T over tokens, with two eigenvalues.
+`sincos` uses the fixed positions of the DiT instead, which distinguish neighbours.
 
 Initialisation: xavier-uniform weights and zero biases (the published biases of the MLP are 1e-6),
 P normal with std 0.02.
@@ -82,10 +82,10 @@ class ViT(Transformer):
         return self.norm(h[:, 1:])
 
     def start_of(self, name: str, parameter: Tensor) -> Distribution:
-        """Positions start as the module's docstring says, all else as in `Transformer`."""
+        """Positions start as normal noise, everything else as in `Transformer`."""
         return Normal(0.02) if name == "positions" else super().start_of(name, parameter)
 
     @property
     def symmetries(self) -> tuple[str, ...]:
-        """Learned positions start alike everywhere; sin-cos ones swap their halves (see DiT)."""
+        """Learned positions start equally everywhere; sin-cos ones swap their halves (see DiT)."""
         return ("flip", "transpose") if self.learned else ("transpose",)

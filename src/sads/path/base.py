@@ -1,4 +1,4 @@
-"""What every path from data to noise is: some levels, with a share of signal and of noise at each.
+"""A path from data to noise: a number of levels, each with a share of signal and one of noise.
 
     x_k = a_k x_0 + b_k eps,      k = 0, ..., steps - 1.
 
@@ -36,9 +36,9 @@ class DiffusionPath(ABC):
 
     kind: str
     steps: int
-    #: The time that other people's networks are given unless something else is said (`times`).
+    #: The form of time that other people's networks get by default, see `times`.
     usual_time: ClassVar[str] = "index"
-    #: What becomes of the variance on the way, in words.
+    #: How the variance changes along the path, in words.
     process: ClassVar[str] = "variance-preserving"
 
     @property
@@ -54,7 +54,7 @@ class DiffusionPath(ABC):
     @property
     @abstractmethod
     def unit_times(self) -> Table:
-        """The time of each level between 0 (data) and 1 (noise), as networks are told it."""
+        """The time of each level between 0 (data) and 1 (noise), as networks get it."""
 
     @property
     def signal_power(self) -> Table:
@@ -88,7 +88,7 @@ class DiffusionPath(ABC):
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """What it has besides kind and steps and is not at its default, by name."""
+        """The parameters besides kind and steps that are not at their defaults, by name."""
         own = [f for f in fields(self) if f.name not in ("kind", "steps")]  # pyright: ignore
         values = {f.name: (getattr(self, f.name), f.default) for f in own}
         return {name: float(value) for name, (value, usual) in values.items() if value != usual}
@@ -98,7 +98,7 @@ class DiffusionPath(ABC):
         """w_k = 1 / b_k^2, the squared scale from predicted noise to score.
 
         Raises:
-            InputError: if a level has no noise, where there is no score.
+            InputError: if a level has no noise, so that it has no score.
         """
         power = self.noise_power
         if not power.all():
@@ -110,7 +110,7 @@ class DiffusionPath(ABC):
         return 1 / power
 
     def weights(self, weighting: str) -> Table:
-        """Weight of each level: `score` for the paper's geometry, `noise` for all alike."""
+        """Weight of each level: `score` for the paper's geometry, `noise` for equal weights."""
         if weighting not in WEIGHTINGS:
             known = ", ".join(WEIGHTINGS)
             raise InputError(f"unknown weighting {weighting!r}: expected one of {known}")
@@ -119,7 +119,8 @@ class DiffusionPath(ABC):
     def posterior_deviation(self, level: int, following: int | None) -> float:
         """The standard deviation of x at a less noisy level, given x at this one and x_0.
 
-        It is b_j sqrt(1 - sigma_j^2 / sigma_k^2); without a following level j is the data.
+        It is b_j sqrt(1 - sigma_j^2 / sigma_k^2). Without a following level, x is the data itself
+        and the deviation is 0.
         """
         if following is None:
             return 0.0

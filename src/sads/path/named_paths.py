@@ -1,4 +1,4 @@
-"""Paths by the name that artefacts keep them under."""
+"""Paths by the names that artefacts store."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,10 +24,10 @@ def path_of(
     Args:
         kind: `linear`, `cosine`, `flow`, `ve` or `edm`.
         steps: number of levels.
-        parameters: the others, by name, where they are not at their defaults.
+        parameters: the other parameters by name, where they are not at their defaults.
 
     Raises:
-        InputError: if there is none.
+        InputError: if there is no such path, or it has no such parameters.
 
     >>> path_of("flow", 10, {"shift": 3.0})
     RectifiedFlow(steps=10, shift=3.0)

@@ -1,6 +1,6 @@
 """What a network predicts: a mix of the clean sample and the noise, so an affine map of the noise.
 
-With x = a x_0 + b eps, an output p x_0 + q eps tells the noise by
+With x = a x_0 + b eps, an output p x_0 + q eps determines the noise by
 
     eps = c x + s output,      c = -p / (a q - b p),      s = a / (a q - b p).
 
@@ -31,24 +31,24 @@ class Prediction(ABC):
     """What a network predicts.
 
     Attributes:
-        name: in the grammar and in artefacts.
+        name: its name in the grammar and in artefacts.
     """
 
     name: ClassVar[str]
 
     @abstractmethod
     def mix(self, path: DiffusionPath) -> tuple[Table, Table]:
-        """P and q of the output p x_0 + q eps at each level."""
+        """The coefficients p and q of the output p x_0 + q eps at each level."""
 
     @abstractmethod
     def noise_from(self, path: DiffusionPath) -> tuple[Table, Table]:
-        """C and s of eps = c x + s output at each level, as they are."""
+        """The coefficients c and s of eps = c x + s output at each level, unchecked."""
 
     def conversion(self, path: DiffusionPath) -> tuple[Table, Table]:
-        """C and s, which are checked to make sense at every level.
+        """The coefficients c and s, checked at every level.
 
         Raises:
-            InputError: if the output does not tell the noise at some level.
+            InputError: if the output does not determine the noise at some level.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             constant, scale = self.noise_from(path)
@@ -57,7 +57,7 @@ class Prediction(ABC):
             level = int(np.flatnonzero(bad)[0])
             lacks = "signal" if path.signal[level] == 0 else "noise"
             raise InputError(
-                f"a prediction of {self.name} does not tell the noise at level {level} of "
+                f"a prediction of {self.name} does not determine the noise at level {level} of "
                 f"{path.steps} of the path {path.kind!r}, which has no {lacks}: leave that level "
                 "out of the path, or predict something else"
             )
@@ -77,7 +77,7 @@ class Noise(Prediction):
 
 
 class Velocity(Prediction):
-    """V of variance-preserving diffusion."""
+    """The velocity v = a eps - b x_0 of variance-preserving diffusion."""
 
     name = "v"
 
@@ -144,7 +144,7 @@ def prediction_named(name: str, *, reverse: bool = False) -> Prediction:
         reverse: whether time runs from noise to data.
 
     Raises:
-        InputError: if there is none.
+        InputError: if there is no such prediction.
     """
     if name not in PREDICTIONS:
         raise InputError(f"unknown prediction {name!r}{expected_one_of(name, PREDICTIONS)}")

@@ -2,9 +2,9 @@
 
     x_t = (1 - t) x_0 + t eps,      t in (0, 1).
 
-Levels are the middles u_k = (k + 1/2) / T of equal parts, so that none is without signal or
+Levels are the middles u_k = (k + 1/2) / T of equal parts, so that every level has signal and
 noise. The shift s of models for large images moves them towards noise,
-t_k = s u_k / (1 + (s - 1) u_k); drawn uniformly, levels then are drawn as such models draw them.
+t_k = s u_k / (1 + (s - 1) u_k). Uniform draws of these levels have the law that such models use.
 """
 
 import math
@@ -51,5 +51,5 @@ class RectifiedFlow(DiffusionPath):
 
     @property
     def unit_times(self) -> Table:
-        """Time t itself."""
+        """The time t itself."""
         return self.noise

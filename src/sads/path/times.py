@@ -6,7 +6,7 @@
 | `unit`      | between 0 (data) and 1 (noise), t of a flow              | 1 - time        |
 | `thousand`  | a thousand times that                                    | 1000 - time     |
 | `sigma`     | b / a; the network then sees x / a = x_0 + sigma eps     |                 |
-| `log-sigma` | log(sigma) / 4, which the networks inside EDM's are given |                 |
+| `log-sigma` | log(sigma) / 4, as for the inner networks of EDM         |                 |
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ TIMES = ("index", "unit", "thousand", "sigma", "log-sigma")
 def time_values(
     time: str, path: DiffusionPath, *, reverse: bool = False
 ) -> Shaped[np.ndarray, " T"]:
-    """What a network is given at each level: int64 for `index`, else float64.
+    """The time that a network is given at each level: int64 for `index`, else float64.
 
     Args:
         time: one of `TIMES`.
@@ -29,7 +29,7 @@ def time_values(
         reverse: whether time runs from noise to data.
 
     Raises:
-        InputError: for an unknown time, or one that cannot be turned round.
+        InputError: for an unknown time, or one that has no reverse.
 
     >>> from sads.path import RectifiedFlow
     >>> time_values("thousand", RectifiedFlow(steps=2), reverse=True).tolist()

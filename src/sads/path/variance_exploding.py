@@ -16,7 +16,7 @@ from .base import DiffusionPath, Table, checked_steps
 
 
 class _Exploding(DiffusionPath):
-    """What the two have in common."""
+    """What both paths have in common."""
 
     smallest: float
     largest: float
@@ -27,7 +27,7 @@ class _Exploding(DiffusionPath):
         checked_steps(self.steps)
         if not 0 < self.smallest < self.largest < math.inf:
             raise InputError(
-                "noise grows from a positive smallest to a larger largest level, got "
+                "the smallest noise level must be positive and the largest above it, got "
                 f"{self.smallest} and {self.largest}"
             )
 
@@ -72,7 +72,7 @@ class EDM(_Exploding):
         steps: number of levels.
         smallest: sigma of the first level.
         largest: sigma of the last.
-        rho: how far levels crowd at small noise.
+        rho: how densely levels crowd at small noise.
 
     >>> import sads
     >>> sads.EDM(steps=3).noise.round(3).tolist()

@@ -1,4 +1,4 @@
-"""Variance-preserving diffusion, the paper's.
+"""Variance-preserving diffusion, which the paper uses.
 
 x_t = sqrt(abar_t) x_0 + sqrt(1 - abar_t) eps,      abar_t = prod_{s <= t} (1 - beta_s)
 """
@@ -17,7 +17,7 @@ KINDS = ("linear", "cosine")
 
 @dataclass(frozen=True)
 class Schedule(DiffusionPath):
-    """A variance-preserving path, told by its betas.
+    """A variance-preserving path, given by its betas.
 
     Args:
         kind: `linear`, betas from 0.1/steps to 20/steps; `cosine`, abar a squared cosine.
@@ -49,8 +49,8 @@ class Schedule(DiffusionPath):
         """abar_t, shape (steps,)."""
         return np.cumprod(1 - self.betas)
 
-    # Both powers sum to one. What follows from that is written out: the general formulas round
-    # differently, and results at a fixed seed are kept to the bit.
+    # Both powers sum to one. The formulas that follow from it are written out, because the general
+    # ones round differently and results at a fixed seed must keep their bits.
 
     @property
     def signal_power(self) -> Table:
@@ -86,7 +86,7 @@ class Schedule(DiffusionPath):
 
     @property
     def unit_times(self) -> Table:
-        """(t + 1) / T: after so much of the diffusion."""
+        """(t + 1) / T, the part of the diffusion that is done at each level."""
         return np.arange(1, self.steps + 1) / self.steps
 
     def posterior_deviation(self, level: int, following: int | None) -> float:

@@ -1,11 +1,10 @@
-"""What a worker is told: everything that decides the moment of a batch, as JSON.
+"""The request to a worker: everything that decides the moment of a batch, as JSON.
 
-A worker builds the networks itself, from the same names. It refuses to compute if anything about
-them differs from what the driver has: the code of this package, the libraries below it, the content
-of a file that is named, or what networks built from it are.
+A worker builds the networks itself, from the same names. It refuses to compute if anything differs
+from what the driver has: the code of this package, the libraries that it uses, the content of a
+named file, or the networks that are built from it.
 """
 
-import socket
 import threading
 from dataclasses import replace
 from functools import lru_cache
@@ -23,7 +22,7 @@ from ..specs.coercion import as_subspace
 
 
 class SetupError(SadsError):
-    """A worker that must not compute anything of an estimate."""
+    """A worker that differs from the driver and must not compute any part of an estimate."""
 
 
 class BatchRequest(BaseModel, frozen=True, extra="forbid"):
@@ -32,12 +31,12 @@ class BatchRequest(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         network: the networks.
         probe: where they are looked at.
-        digests: of network and probe, with what their files hold.
-        plan: of the estimate.
+        digests: the digests of network and probe, including the content of their files.
+        plan: the plan of the estimate.
         device: where to compute.
         root: the directory that paths are relative to.
         code: version of this package's sources.
-        versions: of the libraries that can change bits.
+        versions: the versions of the libraries that can change bits.
     """
 
     network: NetworkSpec
@@ -68,7 +67,7 @@ _PREPARING = threading.Lock()  # a worker may have several threads
 
 
 def source_of(text: str) -> Source:
-    """The source of batches that a request, as JSON, asks for; the last one is remembered.
+    """The source of batches that a request asks for, given as JSON; the last one is cached.
 
     Raises:
         SetupError: if this worker would compute something else.
@@ -86,7 +85,7 @@ def _source(text: str) -> Source:
     plan = request.plan
     family = network.family(plan.shape, schedule=plan.path)
     source = prepare(
-        replace(family, name=plan.network),  # which may have a relative path in it
+        replace(family, name=plan.network),  # the name may contain a relative path
         probe.probe(plan.shape),
         estimator=estimator_of(plan.of, plan.estimator),
         weighting=plan.weighting,
@@ -120,11 +119,6 @@ def _require_same_files(request: BatchRequest, network: NetworkSpec, probe: Prob
     ):
         if seen.digest() != digest:
             raise SetupError(
-                f"the files behind {asked} are others there: every machine needs the same ones at "
-                "the same place"
+                f"the files of {asked} differ there: every machine needs the same files at the "
+                "same place"
             )
-
-
-def host() -> str:
-    """The name of this machine, for messages."""
-    return socket.gethostname()

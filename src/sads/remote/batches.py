@@ -7,14 +7,14 @@ with any number of workers, in whatever order they answer and however many of th
 
 import base64
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import numpy as np
 
-from ..devices import is_memory_error
-from ..errors import InputError, NetworkError, SadsError, brief
+from ..errors import InputError, NetworkError, SadsError, brief, is_memory_error
 from ..execution.engines import Engine, check_engine, make_engine
 from ..execution.in_order import InOrder
 from ..execution.local import EngineError
@@ -28,10 +28,10 @@ from ..networks import ScoreFamily
 from ..probes import Probe
 from ..specs import NetworkSpec, ProbeSpec
 from ..specs.coercion import Network
-from .batch_request import BatchRequest, host, source_of
+from .batch_request import BatchRequest, source_of
 
 PRELOADED = ("sads.remote.batches",)  # importing torch takes seconds
-HELD_BYTES = 2**31  # of moments that wait for their turn
+HELD_BYTES = 2**31  # memory for moments that wait for their turn
 
 
 class EngineWorkers(BatchWorkers):
@@ -61,7 +61,7 @@ class EngineWorkers(BatchWorkers):
         self._engine: tuple[Engine, InOrder] | None = None
 
     def __enter__(self) -> "EngineWorkers":
-        self._running()  # a scheduler that is not there is better known now
+        self._running()  # a missing scheduler should be reported now
         return self
 
     def _running(self) -> tuple[Engine, InOrder]:
@@ -80,7 +80,7 @@ class EngineWorkers(BatchWorkers):
         self._engine = None
 
     def require(self, source: Source) -> None:
-        """Refuse bases that are found by networks: they are too large to travel with a batch.
+        """Refuse bases that networks determine: they are too large to send with every batch.
 
         Raises:
             InputError: for an adaptive subspace.
@@ -93,7 +93,7 @@ class EngineWorkers(BatchWorkers):
             )
 
     def preparing(self) -> AbstractContextManager[None]:
-        """What is found out beforehand must have the bits that it has on a worker."""
+        """Compute preparations with one thread, so that they have the same bits as on a worker."""
         return limited_threads(1)
 
     def here(self, device: str) -> str:
@@ -117,7 +117,9 @@ def batch_moment(request: str, batch: int, count: int) -> str:
             moment = source_of(request).moment(batch, count)
         return json.dumps({"rows": len(moment), "values": _packed(moment)})
     except Exception as error:
-        return json.dumps({"kind": _kind(error), "error": f"{host()}: {_said(error)}"})
+        return json.dumps(
+            {"kind": _kind(error), "error": f"{socket.gethostname()}: {_said(error)}"}
+        )
 
 
 def _kind(error: Exception) -> str:
@@ -163,7 +165,7 @@ def batch_workers_for(
     prediction: str | None = None,
     device: str = "cpu",
 ) -> BatchWorkers | None:
-    """The batch_workers that options name; None for threads of this process.
+    """The batch workers that the options ask for; None for threads of this process.
 
     Raises:
         InputError: for networks or probes that have no name to build them from elsewhere.
@@ -188,7 +190,7 @@ def _network_spec(source: Network, family: ScoreFamily, prediction: str | None) 
         return NetworkSpec.parse(
             source if prediction is None else f"{source},prediction={prediction}"
         )
-    with suppress(SadsError):  # a name that is none of the grammar
+    with suppress(SadsError):  # a name outside the grammar
         spec = NetworkSpec.parse(family.name)
         named = spec.family(family.shape, schedule=family.schedule)
         if named.fingerprint == family.fingerprint:

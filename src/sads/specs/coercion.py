@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..geometry import Geometry, Probe, load_geometry
 from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
-from ..networks.family import UNTOLD
+from ..networks.family import DEFAULT_PATH
 from ..networks.fresh_copies import Fresh, fresh_networks
 from ..networks.stored_weights import load_weights
 from ..path import DiffusionPath
@@ -75,7 +75,7 @@ def as_family(
     name = getattr(source, "__name__", type(source).__name__)
     if isinstance(source, nn.Module):
         source = as_fresh(source).factory
-    return ScoreFamily(source, size, path or UNTOLD, name, prediction=prediction)
+    return ScoreFamily(source, size, path or DEFAULT_PATH, name, prediction=prediction)
 
 
 def as_family_and_origin(
@@ -94,13 +94,13 @@ def as_family_and_origin(
 
 
 def as_fresh(module: nn.Module) -> Fresh:
-    """How to make networks like one that is built already; what is only measured is logged."""
+    """How to make networks like one that is already built; warns if that is only measured."""
     fresh = fresh_networks(module)
     if fresh.origin == "measured":
         logger.warning(
-            "%s does not say how to make another one: fresh networks get parameters that are "
-            "redrawn from the distributions of its own. Give a function that makes networks to "
-            "have them as they start.",
+            "%s does not say how to make another one: fresh networks get parameters drawn from "
+            "the distributions of its own. Pass a function that makes networks to get their real "
+            "initialisation.",
             type(module).__name__,
         )
     return fresh
@@ -137,9 +137,9 @@ def as_dataset(
 
     Args:
         source: the data.
-        shape: shape of one sample, where a string does not tell it.
+        shape: shape of one sample, if a string does not give it.
         split: the split to use where a string names none.
-        drawn: samples of data that is drawn from a law, where a string does not say it.
+        drawn: how many samples of synthetic data to draw, where a string does not say it.
     """
     if isinstance(source, str):
         source = DataSpec.parse(source)
@@ -169,7 +169,7 @@ def as_splits(source: Data, *, shape: tuple[int, ...] | None = None) -> tuple[Da
 def as_dataset_pair(
     a: Data, b: Data, *, shape: tuple[int, ...] | None = None
 ) -> tuple[Dataset, Dataset]:
-    """Two sets to compare; one that does not tell its shape takes the other's.
+    """Two sets to compare; one without a shape of its own gets the shape of the other.
 
     Arrays are samples as they are. Everything else may have been trained on in part, so its
     held-out split is taken.
@@ -193,7 +193,7 @@ def as_probe(source: str | Probe, *, shape: tuple[int, ...]) -> Probe:
 
 
 def as_subspace(source: str | None) -> Request:
-    """The subspace that a string names; None for one where the whole does not fit."""
+    """The subspace that a string names; with None the estimate decides."""
     return None if source is None else SubspaceSpec.parse(source).subspace()
 
 
@@ -209,7 +209,7 @@ def as_trained(source: str | Path | Trained, *, network: Network | None = None) 
 
     Args:
         source: the trained network or its directory.
-        network: its architecture, where it was made by a callable and has no name to find it by.
+        network: its architecture, if it was made by a callable, which has no name to find it by.
     """
     if isinstance(source, Trained):
         return source
@@ -230,8 +230,8 @@ def two_sources(
 ) -> tuple[Checkpoint, Checkpoint | None]:
     """What is examined and what it is compared with, each with the file of its weights.
 
-    One file belongs to the first network. With two files and one network, two checkpoints of it are
-    compared.
+    A single file belongs to the first network. Two files and one network are two checkpoints of
+    that network.
     """
     files = [weights] if isinstance(weights, (str, Path)) else list(weights or [])
     if len(files) > 2:
@@ -250,7 +250,7 @@ def as_predictor(
     schedule: str | DiffusionPath | None = None,
     like: ScoreFamily | None = None,
 ) -> tuple[ScoreFamily, Predictor]:
-    """A trained network as a function of noisy data, and the family that it is of.
+    """A trained network as a function of noisy data, and the family it belongs to.
 
     Args:
         source: as in `as_trained`, or with weights as in `as_family`.

@@ -48,7 +48,7 @@ class DataSpec(Spec, frozen=True):
 
     Attributes:
         kind: `digits`, `npy`, `rank-one` and so on.
-        where: what stands behind the colon, up to the options; None without a colon.
+        where: what follows the colon, up to the options; None without a colon.
         options: each as it is written, `size=16` or `grey`.
 
     >>> spec = DataSpec.parse("rank-one:geometry=runs/a:band=3,count=100")
@@ -63,7 +63,7 @@ class DataSpec(Spec, frozen=True):
     @classmethod
     def parse(cls, text: str) -> "DataSpec":
         name, *options = text.split(",")
-        # Indices behind commas, `sphere:dct:1,2,3`, belong to the name.
+        # Indices after commas, as in `sphere:dct:1,2,3`, belong to the name.
         while options and options[0].strip().lstrip("-").isdigit():
             name += f",{options.pop(0).strip()}"
         fields_of(options, text)
@@ -90,12 +90,12 @@ class DataSpec(Spec, frozen=True):
 
     @property
     def synthetic(self) -> bool:
-        """Whether it is drawn from a law, as many samples as one asks for."""
+        """Whether it is drawn from a law, with as many samples as one asks for."""
         return self.kind in SYNTHETIC
 
     @property
     def tells_shape(self) -> bool:
-        """Whether the data itself tells the shape of a sample."""
+        """Whether the data itself has a shape."""
         if self.geometry is not None or self.moment is not None:
             return True
         return not self.synthetic or self.kind == "mixture"
@@ -112,7 +112,7 @@ class DataSpec(Spec, frozen=True):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Of rank-one data and spheres: what stands for directions, indices or `band=K`."""
+        """Of rank-one data and spheres: what names the directions, indices or `band=K`."""
         last = (self.where or "").rpartition(":")[2]
         return tuple(last.split(",")) if self.kind in _DIRECTIONS else ()
 
@@ -137,7 +137,7 @@ class DataSpec(Spec, frozen=True):
 
     @property
     def moment(self) -> "DataSpec | None":
-        """The data whose second moment Gaussian data has, with the options that are its own."""
+        """The data whose second moment this Gaussian data takes; None for other data."""
         if self.kind != "gaussian" or not (self.where or "").startswith(_MOMENT):
             return None
         named = zip(self.options, self.fields, strict=True)
@@ -145,7 +145,7 @@ class DataSpec(Spec, frozen=True):
         return self.parse(",".join([str(self.where).removeprefix(_MOMENT), *own]))
 
     def file(self, root: Path = Path()) -> tuple[str, str]:
-        """What is named behind the colon, and its `:KEY` or `:SPLIT`.
+        """The file or dataset that follows the colon, and its `:KEY` or `:SPLIT`.
 
         A colon is part of a file's name only if there is such a file.
         """
@@ -186,8 +186,8 @@ class DataSpec(Spec, frozen=True):
         """The samples, with what is known about them.
 
         Args:
-            shape: shape of one sample; needed where the data does not tell it, checked where it
-                does.
+            shape: shape of one sample; needed if the data has no shape of its own, otherwise
+                checked.
             split: `train`, `held-out` or None, where the text names none.
             count: how many samples, where the text does not say it.
             seed: of the draw, where the text names none.
@@ -198,7 +198,7 @@ class DataSpec(Spec, frozen=True):
         >>> DataSpec.parse("digits,count=100,split=held-out").dataset().shape
         (1, 8, 8)
         """
-        from ..data import Selection  # NumPy and the like take their time to load
+        from ..data import Selection  # NumPy and the like take long to load
         from .readers import read_dataset
 
         given = self.fields

@@ -11,9 +11,9 @@ from ..errors import InputError
 from ..foundation.sibling_imports import neighbours_of
 from ..storage.sealed import parse_json, read_sealed, sensible
 
-# What the bits of a geometry do not depend on.
+# Fields on which the bits of a geometry do not depend.
 _ASIDE = ("batch", "precision", "versions", "assumptions")
-# Fields that plans and read-outs did not have at first, with what those without them mean.
+# Fields that older plans and read-outs lack, with the values that those had in effect.
 _LATER = {"draws": 1, "settled": False}
 
 
@@ -38,7 +38,7 @@ def geometry_digest(directory: str | Path) -> str:
     """The digest of a geometry.
 
     Raises:
-        InputError: if there is none; it says how to make one.
+        InputError: if there is none; the message says how to make one.
     """
     if not (Path(directory) / "geometry.safetensors").is_file():
         raise InputError(
@@ -51,7 +51,7 @@ def beside_digest(path: Path) -> str:
     """A digest of a file and of the TOML beside it that states inputs, where there is one."""
     stated = path.with_suffix(".toml")
     own = path_digest(path)
-    # Read as text: what is no TOML is refused where it is used.
+    # Read as text: a file that is not TOML is refused where it is used.
     if not stated.is_file() or "[inputs" not in stated.read_text(errors="replace"):
         return own
     return _named(f"{own}|{stated.name} {path_digest(stated)}")
@@ -73,7 +73,7 @@ def module_digest(module: str) -> str:
     Raises:
         InputError: if there is no such module, or a package around it cannot be imported.
     """
-    from .factories import guarded  # with torch, which readers of results do without
+    from .factories import guarded  # imports torch, which readers of results do without
 
     origin = guarded(lambda: importlib.util.find_spec(module), module)
     if origin is None or origin.origin is None:
@@ -87,7 +87,7 @@ def _named(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _files_digest(path: Path, signature: tuple[tuple[str, int, int], ...]) -> str:
-    """Of names and contents; the sizes and times in the signature tell when to read again."""
+    """A digest of names and contents; a new size or time in the signature makes it read again."""
     whole = hashlib.sha256()
     for name, _, _ in signature:
         if Path(name) != path:
@@ -99,7 +99,7 @@ def _files_digest(path: Path, signature: tuple[tuple[str, int, int], ...]) -> st
 
 @lru_cache(maxsize=256)
 def _artefact_digest(path: Path, header: str, changed: int) -> str:
-    """Of the values and what they mean; not of how long they took, nor on which machine."""
+    """A digest of the values and what they mean, but not of how or where they were computed."""
     form = f"sads.{path.stem}"
     stored = read_sealed(path, f"{form}/2", unsealed=f"{form}/1")
     with sensible(path):
@@ -109,7 +109,7 @@ def _artefact_digest(path: Path, header: str, changed: int) -> str:
 
 
 def _as_before(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields without those that came later and say what was always so."""
+    """The fields, without newer ones that hold the value that all older artefacts had."""
     return {
         key: _as_before(value) if isinstance(value, dict) else value
         for key, value in fields.items()

@@ -1,10 +1,10 @@
-"""Strings to directions, along which risk and forecasts are told apart.
+"""Strings to directions, along which risk and forecasts are reported separately.
 
-| directions     | what is told apart                                          |
+| directions     | what is reported separately                                 |
 |----------------|-------------------------------------------------------------|
 | `geometry=DIR` | the eigenvectors of a geometry, largest eigenvalue first    |
 | `dct`          | every coefficient of the DCT of each channel                |
-| `dct:bands=K`  | K radial bands of frequency, the first of them the constant |
+| `dct:bands=K`  | K radial bands of frequency, the first is the constant      |
 | `means`        | the mean of each channel                                    |
 | `canonical`    | every entry                                                 |
 | `npy:FILE`     | the columns of an array, one direction each                 |
@@ -52,7 +52,7 @@ class DirectionsSpec(Spec, frozen=True):
         return self.kind if where is None else f"{self.kind}:{where}"
 
     def directions(self, shape: tuple[int, ...]) -> "DirectionSet":
-        """The directions, of samples of a shape.
+        """The directions for samples of this shape.
 
         Raises:
             SadsError: for directions that are not known, cannot be read or do not fit.
@@ -60,7 +60,7 @@ class DirectionsSpec(Spec, frozen=True):
         >>> DirectionsSpec.parse("dct:bands=4").directions((1, 8, 8)).widths.tolist()
         [1, 12, 28, 23]
         """
-        from ..data import read_npy  # NumPy and torch take their time to load
+        from ..data import read_npy  # NumPy and torch take long to load
         from ..directions.sets import ChannelMeans, Columns, Cosines, Entries
 
         where = self.where or ""

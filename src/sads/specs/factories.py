@@ -19,12 +19,12 @@ from ..foundation.sibling_imports import Housed, Neighbourhood
 from ..networks import PRESETS, ScoreFamily, preset_family
 from ..networks.adapters import Calling
 from ..networks.adapters.diffusers import diffusers_family
-from ..networks.family import UNTOLD
+from ..networks.family import DEFAULT_PATH
 from ..networks.isolation import global_state_kept, time_limit
 from ..path import DiffusionPath
 from .grammar import convert
 from .networks import NetworkSpec
-from .paths import OPTIONS, Told, told_by
+from .paths import OPTIONS, Stated, stated_by
 from .plug_ins import NETWORKS, plug_in
 from .stated_calls import conditions_in, stated_in, toml_beside
 
@@ -39,18 +39,19 @@ def make_family(
 ) -> ScoreFamily:
     """The family of a specification; see `NetworkSpec.family`."""
     make = None if spec.place or spec.name in PRESETS else plug_in(NETWORKS, spec.name)
-    # What a plug-in calls by one of these names is its own.
+    # A plug-in may have fields of its own with these names.
     own = () if make is None else inspect.signature(make).parameters
     said = {k: v for k, v in spec.fields.items() if k in OPTIONS and k not in own}
     fields = {k: v for k, v in spec.fields.items() if k not in said}
-    told = told_by(said)
-    if schedule is not None and told.path not in (None, schedule):
+    stated = stated_by(said)
+    if schedule is not None and stated.path not in (None, schedule):
         raise InputError(
-            f"{str(spec)!r} names the path {told.path}, but {schedule} is asked for: leave one out"
+            f"{str(spec)!r} names the path {stated.path}, but {schedule} is asked for: leave one "
+            "out"
         )
-    path = schedule or told.path
+    path = schedule or stated.path
     if spec.place:
-        family = _foreign(spec, fields, shape, path, told)
+        family = _foreign(spec, fields, shape, path, stated)
     elif "shape" in fields:
         raise InputError(f"{str(spec)!r}: pass shape='1x16x16', it is not a field")
     elif spec.name in PRESETS:
@@ -62,22 +63,22 @@ def make_family(
         return preset_family(spec.name)  # which says what is known
     else:
         family = _plugged_in(spec, fields, make, shape, path)
-    if told == Told():
+    if stated == Stated():
         return family
     calling = family.calling
-    if (told.label, told.guidance) != (None, None):
-        calling = replace(calling or Calling(), label=told.label, guidance=told.guidance)
+    if (stated.label, stated.guidance) != (None, None):
+        calling = replace(calling or Calling(), label=stated.label, guidance=stated.guidance)
     return replace(
         family,
-        prediction=told.prediction,
-        time=told.time,
-        reverse=told.reverse,
+        prediction=stated.prediction,
+        time=stated.time,
+        reverse=stated.reverse,
         calling=calling,
     )
 
 
 def _converted(fields: Mapping[str, str], make: Callable[..., Any]) -> dict[str, Any]:
-    """The fields of a network as the types that its signature declares; others as they are."""
+    """The fields of a network in the types that its signature declares; others unchanged."""
     types = {n: p.annotation for n, p in inspect.signature(make, eval_str=True).parameters.items()}
     values = {
         key: convert(key, value, types[key]) if key in types else value
@@ -97,7 +98,7 @@ def _plugged_in(
     shape: tuple[int, ...] | None,
     path: DiffusionPath | None,
 ) -> ScoreFamily:
-    """The family of another package's preset; the default of its `shape` is its own."""
+    """The family of another package's preset; `shape` may have a default there."""
     parameters = inspect.signature(make).parameters
     for field in fields:
         if field not in parameters:
@@ -107,7 +108,7 @@ def _plugged_in(
     if size is inspect.Parameter.empty:
         raise _shapeless(spec)
     factory = partial(make, size, **_converted(fields, make))
-    return ScoreFamily(factory, size, path or UNTOLD, str(spec))
+    return ScoreFamily(factory, size, path or DEFAULT_PATH, str(spec))
 
 
 def _foreign(
@@ -115,7 +116,7 @@ def _foreign(
     fields: Mapping[str, str],
     shape: tuple[int, ...] | None,
     path: DiffusionPath | None,
-    told: Told,
+    stated: Stated,
 ) -> ScoreFamily:
     if fields:
         raise InputError(
@@ -127,7 +128,7 @@ def _foreign(
             Path(spec.factory),
             shape=shape,
             schedule=path,
-            prediction=told.prediction,
+            prediction=stated.prediction,
             name=str(spec),
         )
         return replace(family, calling=_with_toml(None, Path(spec.factory)))
@@ -137,9 +138,9 @@ def _foreign(
     return ScoreFamily(
         factory,
         shape,
-        path or UNTOLD,
+        path or DEFAULT_PATH,
         str(spec),
-        prediction=told.prediction,
+        prediction=stated.prediction,
         calling=_with_toml(calling, Path(spec.place)),
     )
 
@@ -149,7 +150,7 @@ def _shapeless(spec: NetworkSpec) -> InputError:
 
 
 def _with_toml(calling: Calling | None, path: Path) -> Calling | None:
-    """What is stated in a file, with what TOML beside it states."""
+    """What a factory's file states about calls, joined with the TOML file beside it."""
     if path.suffix not in (".py", ".json") or (beside := toml_beside(path)) is None:
         return calling
     stated = calling or Calling()
@@ -160,7 +161,10 @@ def _with_toml(calling: Calling | None, path: Path) -> Calling | None:
 def find_factory(where: str, attribute: str) -> tuple[Callable[[], Any], Calling]:
     """The callable `attribute` of a Python file or module, and what is stated of its networks."""
     house = Neighbourhood(Path(where).parent) if where.endswith(".py") else None
-    module = _load_module(where) if house is None else _load_file(Path(where), house)
+    if house is None:
+        module = guarded(lambda: importlib.import_module(where), where)
+    else:
+        module = _load_file(Path(where), house)
     name = f"{where}:{attribute}"
     if not hasattr(module, attribute):
         close = get_close_matches(
@@ -219,12 +223,8 @@ def _load_file(path: Path, house: Neighbourhood) -> ModuleType:
     return guarded(load, str(path))
 
 
-def _load_module(name: str) -> ModuleType:
-    return guarded(lambda: importlib.import_module(name), name)
-
-
 def guarded(load: Callable[[], Result], name: str) -> Result:
-    """What an import of other people's code returns, if it ends in time and does not fail."""
+    """Import other people's code, with a time limit and with errors turned into ours."""
     try:
         with global_state_kept(), time_limit(IMPORT_SECONDS, f"importing {name}"):
             return load()

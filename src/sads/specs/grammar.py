@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 from ..errors import InputError
 
-LARGEST_NUMBER = 2**63 - 1  # of a whole number: larger ones fit no array and no seed
+LARGEST_NUMBER = 2**63 - 1  # larger whole numbers fit no array and no seed
 LARGEST_SAMPLE = 2**31 - 1  # values of one sample; as float32 they take 8 GB
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
@@ -36,7 +36,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def fields_of(options: Sequence[str], text: str) -> dict[str, str]:
-    """`a=1` and `b` of a text to fields by name; one without a value is `true`."""
+    """Options such as `a=1` and `b` as fields by name; one without a value is `true`."""
     fields: dict[str, str] = {}
     for option in options:
         key, equals, value = option.partition("=")
@@ -49,11 +49,11 @@ def fields_of(options: Sequence[str], text: str) -> dict[str, str]:
 
 
 def convert(name: str, text: str, annotation: Any) -> Any:
-    """A field's text as the type that a signature declares; sequences are written 1x1x2."""
+    """A field's text in the type that a signature declares; sequences are written 1x1x2."""
     options = get_args(annotation)
     if get_origin(annotation) is Sequence:
         return tuple(convert(name, part, options[0]) for part in text.split("x"))
-    if options:  # an optional type: the first alternative is the type proper
+    if options:  # an optional type: the first alternative is the type itself
         return convert(name, text, options[0])
     if annotation is bool:
         if text.lower() not in ("true", "false"):

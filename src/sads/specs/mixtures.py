@@ -1,8 +1,8 @@
 """`mixture:FILE.npz`: a mixture of Gaussians, whose optimal prediction is known.
 
-The file holds `means` of shape (m, *shape), the standard deviations `deviations` (m,) of components
-that are alike in all directions or their `covariances` (m, D, D), and `weights` (m,), all alike
-unless given.
+The file holds `means` of shape (m, *shape), and either the standard deviations `deviations` (m,) of
+components that have the same one in all directions or `covariances` (m, D, D). `weights` (m,) are
+equal unless given.
 """
 
 import math
@@ -40,7 +40,7 @@ def read_mixture(path: str) -> tuple[tuple[int, ...], Mixture]:
                 f"{given[name].shape}"
             )
     weights = given.get("weights", np.full(count, 1 / count))
-    if math.isclose(weights.sum(), 1, rel_tol=1e-5):  # what single precision leaves of one
+    if math.isclose(weights.sum(), 1, rel_tol=1e-5):  # rounding in single precision
         weights = weights / weights.sum()
     flat = means.reshape(count, -1)
     if "deviations" in given:

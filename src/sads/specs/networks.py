@@ -29,7 +29,7 @@ class NetworkSpec(Spec, frozen=True):
     """A family of networks of the grammar.
 
     Attributes:
-        name: up to the first comma.
+        name: what stands before the first comma.
         options: each as it is written, `groups=8`.
 
     >>> spec = NetworkSpec.parse("models/net.py:make,prediction=v")
@@ -88,7 +88,7 @@ class NetworkSpec(Spec, frozen=True):
     def family(
         self, shape: tuple[int, ...] | None = None, *, schedule: "DiffusionPath | None" = None
     ) -> "ScoreFamily":
-        """The family of networks, on a shape and a path of its own unless given.
+        """The family of networks, with its own shape and path unless others are given.
 
         Raises:
             SadsError: for a network that is not known or cannot be made, or that names another

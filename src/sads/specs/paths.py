@@ -8,7 +8,7 @@
 | `shift=S`     | the resolution shift of a flow                                                  |
 | `time=`       | `index`, `unit`, `thousand`, `sigma` or `log-sigma`, see `sads.path.times`      |
 | `reverse`     | time runs from noise to data, and a velocity is x_0 - eps                       |
-| `class=K`     | the class that is passed for labels, in the place of the null condition         |
+| `class=K`     | the class that is passed as the label, instead of the null condition            |
 | `guidance=S`  | null prediction + S (prediction of the condition - null prediction)             |
 """
 
@@ -20,7 +20,7 @@ from ..path import PREDICTIONS, TIMES, DiffusionPath, path_of
 from .grammar import convert
 
 OPTIONS = ("prediction", "path", "levels", "shift", "time", "reverse", "class", "guidance")
-#: Names in the grammar, and those in artefacts.
+#: The names of paths in the grammar, and their names in artefacts.
 NAMES: Mapping[str, str] = {
     "vp": "linear",
     **{kind: kind for kind in ("linear", "cosine", "flow", "ve", "edm")},
@@ -34,8 +34,8 @@ def path_named(name: str, *, levels: int = LEVELS, shift: float | None = None) -
 
     Args:
         name: `vp` or `linear`, `cosine`, `flow`, `ve` or `edm`.
-        levels: its noise levels.
-        shift: of a flow.
+        levels: how many noise levels it has.
+        shift: the resolution shift of a flow.
 
     Raises:
         InputError: for an unknown name, or a shift of something else than a flow.
@@ -46,21 +46,21 @@ def path_named(name: str, *, levels: int = LEVELS, shift: float | None = None) -
     if name not in NAMES:
         raise InputError(f"unknown path {name!r}{expected_one_of(name, NAMES)}")
     if shift is not None and name != "flow":
-        raise InputError(f"a shift is of the path flow, got one of {name}: leave it out")
+        raise InputError(f"only the path flow has a shift, got one for {name}: leave it out")
     return path_of(NAMES[name], levels, {} if shift is None else {"shift": shift})
 
 
 @dataclass(frozen=True)
-class Told:
+class Stated:
     """What the options of a network say about path, prediction and time.
 
     Attributes:
-        prediction: what it predicts; None where nothing is said.
-        path: from data to noise; None likewise.
-        time: what it is given; None likewise.
+        prediction: what it predicts; None if the options do not say it.
+        path: the path from data to noise; None likewise.
+        time: the form in which it is given time; None likewise.
         reverse: whether time runs from noise to data.
         label: the class that is passed; None likewise.
-        guidance: its scale; None likewise.
+        guidance: the scale of guidance; None likewise.
     """
 
     prediction: str | None = None
@@ -71,13 +71,13 @@ class Told:
     guidance: float | None = None
 
 
-def told_by(fields: Mapping[str, str]) -> Told:
+def stated_by(fields: Mapping[str, str]) -> Stated:
     """What the options of a network say.
 
     Raises:
-        InputError: for values that are not known.
+        InputError: for unknown values.
 
-    >>> told_by({"prediction": "flow", "levels": "100"}).path
+    >>> stated_by({"prediction": "flow", "levels": "100"}).path
     RectifiedFlow(steps=100, shift=1.0)
     """
     prediction, time = fields.get("prediction"), fields.get("time")
@@ -95,4 +95,4 @@ def told_by(fields: Mapping[str, str]) -> Told:
     reverse = convert("reverse", fields.get("reverse", "false"), bool)
     label = convert("class", fields["class"], int) if "class" in fields else None
     guidance = convert("guidance", fields["guidance"], float) if "guidance" in fields else None
-    return Told(prediction, path, time, reverse, label, guidance)
+    return Stated(prediction, path, time, reverse, label, guidance)

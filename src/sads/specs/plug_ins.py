@@ -6,7 +6,7 @@
 | `sads.data`     | `read(where, selection, shape, **options)`: samples | data, `NAME:...`         |
 | `sads.probes`   | `make(where, shape)`, which returns a probe         | a probe, `NAME:...`      |
 
-What belongs to this package keeps its name: an entry point cannot replace it.
+An entry point cannot replace what this package has under the same name.
 """
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ NETWORKS, DATA, PROBES = "sads.networks", "sads.data", "sads.probes"
 
 @cache
 def entry_points_of(group: str) -> "dict[str, EntryPoint]":
-    """The entry points of a group by name; installed packages are looked through once."""
+    """The entry points of a group by name; installed packages are searched only once."""
     from importlib.metadata import entry_points
 
     return {entry.name: entry for entry in entry_points(group=group)}
 
 
 def plug_in(group: str, name: str) -> Callable[..., Any] | None:
-    """What an entry point of a group names; None if there is none of that name.
+    """The object that an entry point of a group loads; None if no entry point has that name.
 
     Raises:
         InputError: if it cannot be loaded.
@@ -47,5 +47,5 @@ def plug_in(group: str, name: str) -> Callable[..., Any] | None:
 
 
 def others(group: str) -> str:
-    """The names of a group behind a comma, to be added to a list of what is known."""
+    """The names of a group, each after a comma, to append to a list of known names."""
     return "".join(f", {name}" for name in sorted(entry_points_of(group)))

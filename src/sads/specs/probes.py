@@ -7,7 +7,7 @@
 | `point:FILE`   | one point, the array in a NumPy file                 |
 | `forward:DATA` | the forward process of data                          |
 
-The classes of `sads.probes` say how they are spelled; here is only what a text is made of. Other
+The classes of `sads.probes` say how they are spelled; this module only takes texts apart. Other
 packages add kinds of probes, see `plug_ins`.
 """
 
@@ -30,8 +30,8 @@ class ProbeSpec(Spec, frozen=True):
     """A probe of the grammar.
 
     Attributes:
-        kind: of a class of `sads.probes`, or of a plug-in.
-        where: what stands behind the colon; None without one.
+        kind: the kind of a class of `sads.probes`, or the name of a plug-in.
+        where: what follows the colon; None without one.
     """
 
     kind: str
@@ -45,13 +45,13 @@ class ProbeSpec(Spec, frozen=True):
     @property
     def takes(self) -> str | None:
         """What a probe of this kind is made from; None for a plug-in's."""
-        from ..probes import PROBES  # torch and NumPy take their time to load
+        from ..probes import PROBES  # torch and NumPy take long to load
 
         return PROBES[self.kind].takes if self.kind in PROBES else None
 
     @property
     def placeholder(self) -> str | None:
-        """How it is spelled if a file or data makes it, which results know by its digest alone."""
+        """Its spelling, if it is made from a file or data, of which results only keep a digest."""
         from ..probes import PROBES
 
         return PROBES[self.kind].spelling if self.takes in ("a point", "data") else None
@@ -67,15 +67,15 @@ class ProbeSpec(Spec, frozen=True):
         return f"{self.kind}:{where}"
 
     def probe(self, shape: tuple[int, ...]) -> "Probe":
-        """The probe, for networks on a shape.
+        """The probe, for networks on samples of this shape.
 
         Raises:
-            SadsError: for a probe that is not known or cannot be read.
+            SadsError: for an unknown probe, or one that cannot be read.
 
         >>> ProbeSpec.parse("gaussian:0.5").probe((1, 16, 16))
         Gaussian(std=0.5)
         """
-        from ..probes import PROBES  # torch and NumPy take their time to load
+        from ..probes import PROBES  # torch and NumPy take long to load
 
         known = PROBES.get(self.kind)
         if known is not None and (arguments := self._arguments(shape)) is not None:
@@ -88,7 +88,7 @@ class ProbeSpec(Spec, frozen=True):
         return make(self.where or "", shape)
 
     def _arguments(self, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-        """What the class of the probe is called with; None where the text does not tell it."""
+        """The arguments for the class of the probe; None where the text does not give them."""
         from ..data import read_npy
 
         if self.takes == "nothing":

@@ -1,8 +1,8 @@
-"""The readers behind the grammar of data: what is named behind the colon, to samples.
+"""The readers behind the grammar of data: they read the samples that a specification names.
 
-A reader is a function `read(where, selection, shape, **options)` that returns an array of samples,
-the first axis counting them, or a `Dataset`. `where` is the text behind the colon, `selection` says
-which samples are wanted (split, count, seed), `shape` is the shape that the caller expects of one,
+A reader is a function `read(where, selection, shape, **options)` that returns an array of samples
+along its first axis, or a `Dataset`. `where` is the text after the colon, `selection` says which
+samples are wanted (split, count, seed), `shape` is the shape that the caller expects of a sample,
 or None. The options that the grammar takes are the keyword-only parameters of the function, with
 the types that it declares. Readers of other packages are called in the same way.
 """
@@ -46,7 +46,7 @@ def read_dataset(spec: DataSpec, selection: Selection, shape: Shape) -> Dataset:
     """The dataset of a specification; see `DataSpec.dataset`."""
     maker, reader = MAKERS.get(spec.kind), READERS.get(spec.kind)
     ours = maker is not None or reader is not None
-    # All but digits and white noise need something behind the colon; digits have nothing there.
+    # All but digits and white noise need something after the colon; digits have nothing there.
     if ours and spec.kind != "gaussian" and (spec.kind == "digits") == bool(spec.where):
         raise _unknown(spec)
     try:
@@ -69,7 +69,7 @@ def _unknown(spec: DataSpec) -> InputError:
 
 
 def _options(spec: DataSpec, reader: Reader) -> dict[str, Any]:
-    """The options of a text as the types that its reader declares."""
+    """The options of a text in the types that its reader declares."""
     parameters = inspect.signature(reader, eval_str=True).parameters.values()
     types = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
     return {n: convert(n, value, types[n]) for n, value in spec.own_fields(types).items()}
@@ -151,7 +151,7 @@ READERS: dict[str, Reader] = {
 
 
 def _shaped(samples: np.ndarray, shape: Shape, name: str) -> np.ndarray:
-    """Accept (N, *shape), and (N, H, W) for one channel, also where no shape is asked for."""
+    """Accept (N, *shape), and (N, H, W) for one channel, even if no shape is asked for."""
     own = samples.shape[1:]
     if shape is None:
         if not 1 <= len(own) <= 4:

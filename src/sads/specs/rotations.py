@@ -23,12 +23,12 @@ def rotation_for(
 
     Args:
         family: the network.
-        data: what it learns, before the rotation.
+        data: the data that it learns, before the rotation.
         source: `identity`, `random`, `min`, `max`, `whiten`, a directory with a rotation, or a
             rotation.
-        geometry: of the network; `min` and `max` need it.
-        rank: leading data directions that move.
-        seed: of a random rotation.
+        geometry: the geometry of the network, which `min` and `max` need.
+        rank: how many leading data directions move.
+        seed: the seed of a random rotation.
     """
     known = None if geometry is None else as_geometry(geometry)
     if known is not None:

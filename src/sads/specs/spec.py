@@ -1,9 +1,9 @@
 """What the specifications of networks, data, probes and directions have in common.
 
 A specification is a text of the grammar, parsed once. As a value it can be compared, stored and
-asked; written out it is the same text again. A trial is identified by what its files hold, not by
-where they are, so every specification can also be written with other names for its paths: a digest
-of their content for an identity, an absolute path for a worker that runs somewhere else.
+asked for its parts; its string is the same text again. A trial is identified by what its files
+hold, not by where they are. So every specification can also be written with other names for its
+paths: a digest of their content for an identity, an absolute path for a worker elsewhere.
 """
 
 from abc import abstractmethod
@@ -18,14 +18,14 @@ from pydantic import (
     model_validator,
 )
 
-#: What identifies the content of a path.
+#: Computes what identifies the content of a path.
 Content = Callable[[Path], str]
-#: Another name for a path, given also what identifies its content.
+#: Gives another name to a path, knowing how its content is identified.
 Rename = Callable[[str, Content], str]
 
 
 class Spec(BaseModel, frozen=True, extra="forbid"):
-    """A text of the grammar as a frozen value, read from its text and written as it."""
+    """A text of the grammar as a frozen value, which models store as the same text."""
 
     @classmethod
     @abstractmethod
@@ -38,7 +38,7 @@ class Spec(BaseModel, frozen=True, extra="forbid"):
 
     @abstractmethod
     def written(self, rename: Rename, root: Path) -> str:
-        """The text with other names for its paths; whether they exist is seen from `root`."""
+        """The text with other names for its paths; `root` is where relative ones start."""
 
     def __str__(self) -> str:
         return self.written(lambda path, _: path, Path())

@@ -1,8 +1,8 @@
 """What a user states about the call of a network: functions in the factory's file, TOML beside it.
 
-Of a factory `make` in `mine.py`, or in a module, `make_inputs` and `make_unpatchify` are taken, or
-else `inputs` and `unpatchify`. Conditions may also stand in `mine.toml` beside `mine.py`, or beside
-a configuration `mine.json`:
+For a factory `make` in `mine.py`, or in a module, these are `make_inputs` and `make_unpatchify`, or
+else `inputs` and `unpatchify`. Conditions may also be written in `mine.toml` beside `mine.py`, or
+beside a configuration `mine.json`:
 
     [inputs]
     y = 3                                                   # one number for each input
@@ -14,7 +14,7 @@ a configuration `mine.json`:
     [inputs.added_cond_kwargs]                              # a dictionary
     time_ids = { sizes = [6] }
 
-What is stated takes the place of what would have been found.
+What is stated replaces what would have been found automatically.
 """
 
 import inspect
@@ -50,7 +50,7 @@ def stated_in(module: ModuleType, factory: str) -> Calling:
 
 
 def _function(module: ModuleType, factory: str, name: str) -> Callable[..., Any] | None:
-    """A function of that name; what is imported or takes other arguments is not meant."""
+    """A function of that name, unless it is imported or takes other arguments."""
     own = vars(module).get(f"{factory}_{name}", vars(module).get(name))
     if not callable(own) or getattr(own, "__module__", None) != module.__name__:
         return None
@@ -71,7 +71,7 @@ def conditions_in(path: Path) -> tuple[Condition, ...]:
     """The conditions that a TOML file states.
 
     Raises:
-        InputError: if it is no TOML, or a condition cannot be read.
+        InputError: if it is not TOML, or a condition cannot be read.
     """
     inputs = _read(path)["inputs"]
     if not isinstance(inputs, dict):
@@ -98,7 +98,7 @@ def _conditions(table: dict[str, Any], path: Path, inside: str = "") -> Iterator
 
 
 def _one(name: str, value: Any, path: Path, said: str) -> Condition:
-    """One condition: a number, or a table of sizes and what fills them."""
+    """One condition: a number, or a table with sizes and the value that fills them."""
     if isinstance(value, (bool, int, float)):
         kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
         return Filled(name, "", (), float(value), kind)

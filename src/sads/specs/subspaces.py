@@ -1,11 +1,11 @@
 """Strings to subspaces, in which the geometry of large samples is estimated.
 
-| subspace                  | of the factor's rows                                            |
+| subspace                  | which rows of the factor it keeps                               |
 |---------------------------|-----------------------------------------------------------------|
 | `full`                    | all of them                                                     |
 | `dct:K`                   | the lowest K frequencies of every axis, K x K of an image       |
 | `adaptive:M[,sketch=N]`   | M directions in which a sketch from N networks is largest       |
-| `geometry=DIR`            | those of a geometry in a subspace, to compare with it           |
+| `geometry=DIR`            | those of a stored geometry, so that one can compare with it     |
 """
 
 from pathlib import Path
@@ -28,8 +28,8 @@ class SubspaceSpec(Spec, frozen=True):
 
     Attributes:
         kind: `full`, `dct`, `adaptive` or `geometry`.
-        count: K or M.
-        sketch: networks of a sketch, where they are told.
+        count: K or M in the table of this module.
+        sketch: the number of networks of a sketch, where it is given.
         where: the directory of a geometry.
     """
 
@@ -77,7 +77,7 @@ class SubspaceSpec(Spec, frozen=True):
         Raises:
             ArtefactError: if there is no geometry in the directory.
         """
-        from ..geometry import load_geometry  # torch takes its time to load
+        from ..geometry import load_geometry  # torch takes long to load
         from ..inspection.subspaces import Adaptive, LowFrequencies, Whole
 
         if self.where is not None:

@@ -1,8 +1,8 @@
 """Synthetic data of the grammar: rank-one, spheres, Gaussians and mixtures of them.
 
-SOURCE is a basis (`canonical`, `dct`, `dst`, `hadamard`, `haar`) or `geometry=DIR`, whose
-eigenvectors count from 0, the largest eigenvalue; there `band=K` may stand for the indices:
-directions drawn by the seed inside the band.
+SOURCE is a basis (`canonical`, `dct`, `dst`, `hadamard`, `haar`) or `geometry=DIR`. Eigenvectors
+count from 0, the largest eigenvalue. With a geometry, `band=K` may replace the indices: directions
+are then drawn by the seed inside the band.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""Strings to laws of timesteps and to weights of the loss, for trainings of one's own.
+"""Strings to laws of timesteps and to weights of the loss, for your own trainings.
 
 | law of timesteps    | probability of t, u = (t + 1/2) / T                             |
 |---------------------|-----------------------------------------------------------------|
-| `uniform`           | all alike                                                       |
+| `uniform`           | the same for all                                                |
 | `logit-normal:M,S`  | log(u / (1 - u)) is normal with mean M and standard deviation S |
 | `npy:FILE`          | an array with one entry for each timestep                       |
 
@@ -32,7 +32,7 @@ WEIGHTS = "uniform, x0, v, min-snr:GAMMA or npy:FILE"
 def as_timestep_law(
     source: "str | np.ndarray | None", schedule: "DiffusionPath"
 ) -> "np.ndarray | None":
-    """The probability of each timestep; None for all alike.
+    """The probability of each timestep; None if all have the same.
 
     >>> from sads.path import Schedule
     >>> law = as_timestep_law("logit-normal:0,1", Schedule())
@@ -64,7 +64,7 @@ def as_timestep_law(
 def as_loss_weights(
     source: "str | np.ndarray | None", schedule: "DiffusionPath"
 ) -> "np.ndarray | None":
-    """The weight of each timestep in the loss; None for one.
+    """The weight of each timestep in the loss; None if every weight is 1.
 
     >>> from sads.path import Schedule
     >>> weights = as_loss_weights("min-snr:5", Schedule())

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ..errors import InputError
 
-CONFIDENCE = 0.95  # of every interval in this package
+CONFIDENCE = 0.95  # the level of every interval in this package
 
 Interval = tuple[float, float]
 Unit = TypeVar("Unit", bound=Hashable)
@@ -26,12 +26,12 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float | None, Interval | None]:
-    """Mean and 95 % Student interval, mean -+ t_{n-1} s / sqrt(n); none for fewer than two values.
+    """Mean and 95 % Student interval, mean -+ t_{n-1} s / sqrt(n), which needs two values.
 
     >>> mean_interval([2.0])
     (2.0, None)
     """
-    import numpy as np  # reading results does without these
+    import numpy as np  # reading results needs neither
     from scipy.special import stdtrit
 
     if not len(values):
@@ -64,7 +64,7 @@ def paired_values(
         measured: unit, seed and value.
 
     Returns:
-        The seeds in ascending order, and the values of each unit in that order; units as they came.
+        The seeds in ascending order, and the values of each unit in the order of the seeds.
 
     >>> paired_values([("a", 0, 1.0), ("a", 1, 2.0), ("b", 1, 3.0)])
     ((1,), {'a': [2.0], 'b': [3.0]})
@@ -82,5 +82,5 @@ def paired_difference(
     """Mean and standard error of first minus second over the seeds that both have."""
     differences = paired_differences(first, second)
     if not differences:
-        raise InputError("there is no seed that both have: nothing can be paired")
+        raise InputError("the two have no seed in common: nothing can be paired")
     return mean_and_error(differences)

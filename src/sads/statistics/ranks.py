@@ -1,12 +1,12 @@
 """Rank correlations of Spearman and Kendall, and how far two halves of the data agree.
 
-*Both coefficients from signs.* With S_ij = sign(y_i - y_j), the centred rank of i is
-r_i = sum_j S_ij / 2, ties sharing their mean rank, and
+*Both coefficients follow from signs.* With S_ij = sign(y_i - y_j), the centred rank of i is
+r_i = sum_j S_ij / 2, where ties share their mean rank, and
 
     Spearman  = <r_x, r_y> / (|r_x| |r_y|),      Kendall (tau-b) = <S_x, S_y> / (|S_x| |S_y|).
 
-*Reliability.* If rho is the correlation between two halves of the data, that between the whole and
-another whole is 2 rho / (1 + rho) (Spearman and Brown).
+*Reliability.* If rho is the correlation between two halves of the data, the correlation between two
+whole datasets is 2 rho / (1 + rho) (Spearman and Brown).
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def rank_correlation(x: Real[np.ndarray, " n"], y: Real[np.ndarray, " n"]) -> fl
 
 
 def reliability(first: Float[np.ndarray, " n"], second: Float[np.ndarray, " n"]) -> float:
-    """Spearman's correlation between estimates from two halves, stepped up to the whole.
+    """Spearman's correlation between estimates from two halves, corrected to the whole data.
 
     >>> round(reliability(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 4)
     0.8889
@@ -76,10 +76,10 @@ def bootstrapped(
     count: int,
     generator: np.random.Generator,
 ) -> Float[np.ndarray, "count 2"]:
-    """Both coefficients of x and the means of a table, for units and seeds drawn again.
+    """Both coefficients of x and the means of a table, in bootstrap samples of units and seeds.
 
-    Units b and seeds s are drawn with replacement, the same seeds for every unit: values of one
-    seed are paired.
+    Units b and seeds s are drawn with replacement. The seeds are the same for every unit, because
+    values of one seed are paired.
     """
     parts = []
     for size in _sizes(count, len(x)):
@@ -91,6 +91,6 @@ def bootstrapped(
 
 
 def _sizes(count: int, units: int) -> list[int]:
-    """Draws at a time, so that memory stays bounded."""
+    """The sizes of the blocks in which draws are made, so that memory stays bounded."""
     most = max(1, _BLOCK // units**2)
     return [min(most, count - start) for start in range(0, count, most)]

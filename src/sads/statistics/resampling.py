@@ -1,13 +1,13 @@
-"""p-values of permutations, intervals of the bootstrap and of the jackknife.
+"""p-values of permutation tests, intervals of the bootstrap and of the jackknife.
 
-A permutation test of B random orders, of which b reach the observed statistic, has the p-value
-(1 + b) / (1 + B): the observed order is one of those that were possible (Phipson and Smyth).
+A permutation test with B random orders, of which b reach the observed statistic, has the p-value
+(1 + b) / (1 + B), since the observed order is one of the possible ones (Phipson and Smyth).
 
 A percentile interval of the bootstrap is the middle 95 % of the statistic over units drawn with
 replacement.
 
-The jackknife leaves out each of n units. With the pseudo-values n m - (n - 1) m_(-i), m_(-i) the
-mean without unit i, the interval is Student's.
+The jackknife leaves out each of n units in turn. The interval is Student's, of the pseudo-values
+n m - (n - 1) m_(-i), where m_(-i) is the mean without unit i.
 """
 
 import math
@@ -21,12 +21,12 @@ from .means import CONFIDENCE, Interval, mean_interval
 
 
 def p_value(value: float, by_chance: Float[np.ndarray, " B"], *, tie: float = 0.0) -> float:
-    """The share of random orders whose statistic reaches the value; 1 for a value that is NaN.
+    """The share of random orders whose statistic reaches the value; 1 if the value is NaN.
 
     Args:
-        value: the observed statistic; large is what the test looks for.
+        value: the observed statistic; the test looks for large ones.
         by_chance: the statistic under random orders.
-        tie: statistics this far below the value count as equal: they differ by rounding.
+        tie: a statistic at most this far below the value counts as equal, to allow for rounding.
 
     >>> p_value(2.0, np.array([0.0, 2.0, 1.0]))
     0.5
@@ -38,7 +38,7 @@ def p_value(value: float, by_chance: Float[np.ndarray, " B"], *, tie: float = 0.
 
 
 def percentiles(draws: Float[np.ndarray, " n"]) -> Interval:
-    """The 95 % interval of draws of a bootstrap; those without a value are left out."""
+    """The 95 % interval of the draws of a bootstrap; NaN is left out."""
     known = draws[~np.isnan(draws)]
     if not len(known):
         return math.nan, math.nan
@@ -52,7 +52,7 @@ def bootstrap_interval(
     *,
     resamples: int = 2_000,
 ) -> Interval:
-    """95 % percentile interval of a statistic of `count` units, drawn with replacement."""
+    """The 95 % percentile interval of a statistic of `count` units, drawn with replacement."""
     generator = stream(0, "an interval over units")
     draws: Float[np.ndarray, " n"] = np.array(
         [statistic(generator.integers(count, size=count)) for _ in range(resamples)]
@@ -66,9 +66,10 @@ def bootstrap_difference(
     resamples: int,
     generator: np.random.Generator,
 ) -> Interval:
-    """95 % interval of mean(first) - mean(second), units and seeds drawn with replacement.
+    """The 95 % interval of mean(first) - mean(second), drawing units and seeds with replacement.
 
-    Units are drawn for each of the two by itself, seeds for both together: they are paired.
+    Units are drawn separately for each of the two. Seeds are drawn for both together, because they
+    are paired.
     """
 
     def drawn(values: np.ndarray, seeds: np.ndarray) -> float:
@@ -85,8 +86,8 @@ def bootstrap_difference(
 def jackknife(pairs: Mapping[tuple[int, int], float]) -> tuple[float, Interval | None]:
     """The mean over pairs of units, and its 95 % interval from leaving out one unit at a time.
 
-    Pairs that share a unit are not independent, which leaving out the unit with all its pairs
-    allows for. Two units have one pair, which has no spread.
+    Pairs that share a unit are not independent; leaving out a unit with all its pairs allows for
+    that. Two units have only one pair, so there is no interval.
     """
     units = sorted({unit for pair in pairs for unit in pair})
     mean = float(np.mean(list(pairs.values())))

@@ -1,13 +1,13 @@
-"""The shape of a measure over directions, named from paired contrasts over seeds.
+"""The shape of a measure over directions, determined by paired contrasts over seeds.
 
-Directions are ordered by eigenvalue, the largest first. With y[d, s] the measure of direction d and
-seed s, and m_s its mean over all directions but the first and the last,
+Directions are ordered by eigenvalue, the largest first. Let y[d, s] be the measure of direction d
+and seed s, and m_s its mean over all directions but the first and the last. There are two contrasts
 
     first contrast  y[0, s] - m_s,      last contrast  y[-1, s] - m_s,
 
 each with Student's 95 % interval over the seeds. Relative to the mean of m, an end is *level* if
 its interval lies within `FLAT` on either side of zero, else *above* or *below* if the interval does
-not contain zero, else unknown. Then the shape is
+not contain zero, else unknown. The shape is
 
 | first        | last         | shape                          |
 |--------------|--------------|--------------------------------|
@@ -19,7 +19,7 @@ not contain zero, else unknown. Then the shape is
 | below        | below        | inverted U                     |
 | level        | level        | flat                           |
 
-and open if an end is unknown or there are too few seeds.
+and `open` if an end is unknown or there are too few seeds.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ from jaxtyping import Float
 
 from .means import Interval, mean_interval
 
-FLAT = 0.1  # of the mean over the middle directions
-LEAST_SEEDS = 5  # that name a shape
+FLAT = 0.1  # as a share of the mean over the middle directions
+LEAST_SEEDS = 5  # with fewer seeds the shape is open
 
 _SHAPES = {
     ("above", "below"): "rising",
@@ -48,7 +48,7 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class Contrast:
-    """One end against the middle: the mean over seeds and its 95 % interval.
+    """The difference of one end from the middle: its mean over seeds and 95 % interval.
 
     Both are shares of the mean over the middle directions.
     """
@@ -74,10 +74,10 @@ class Shape:
     """The shape of a measure over directions.
 
     Attributes:
-        middle: mean over the directions but the first and the last, and over seeds.
-        first: of the largest eigenvalue.
-        last: of the smallest.
-        seeds: how many there are.
+        middle: the mean over seeds and all directions but the first and the last.
+        first: the contrast of the largest eigenvalue.
+        last: the contrast of the smallest.
+        seeds: the number of seeds.
     """
 
     middle: float
@@ -97,8 +97,8 @@ def shape_of(table: Float[np.ndarray, "d s"]) -> Shape:
     """The shape of a measure.
 
     Args:
-        table: y[d, s], at least three directions, the largest eigenvalue first; positive on the
-            whole.
+        table: y[d, s] of at least three directions, the largest eigenvalue first, with a positive
+            mean.
 
     >>> shape_of(np.array([[9.0] * 5, [4.0] * 5, [6.0] * 5, [2.0] * 5])).name
     'rising'

@@ -1,1 +1,1 @@
-"""Files that are whole or not there, directories with one writer, artefacts under a checksum."""
+"""Files that are never half written, directories with one writer, artefacts with a checksum."""

@@ -1,4 +1,4 @@
-"""Results of long computations, kept as sealed JSON beside what they were computed from."""
+"""Results of long computations, stored as JSON with a checksum."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,14 +15,14 @@ from .sealed import seal_json, unseal_json
 def remembered(
     path: Path, about: Mapping[str, Any], compute: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """What was computed before in the same way, or else what is computed now, kept as JSON."""
-    way = json.loads(json.dumps({**about, "draws": DRAWS}))
+    """The stored result of an equal computation, or else a new one, which is then stored."""
+    key = json.loads(json.dumps({**about, "draws": DRAWS}))
     if path.is_file():
-        with suppress(ArtefactError):  # what is damaged is computed again
+        with suppress(ArtefactError):  # a damaged result is computed again
             kept = unseal_json(path.read_bytes(), path)
-            if kept.get("about") == way and isinstance(kept.get("found"), dict):
+            if kept.get("about") == key and isinstance(kept.get("found"), dict):
                 return kept["found"]
     computed = compute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, write_bytes(seal_json({"about": way, "found": computed})))
+    atomic_write(path, write_bytes(seal_json({"about": key, "found": computed})))
     return computed

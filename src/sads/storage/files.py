@@ -1,8 +1,8 @@
-"""Files that are whole or not there, and directories with one writer.
+"""Files that are never half written, and directories with one writer.
 
-A file is written beside its place, flushed to disk and renamed, so a reader sees the old one or the
-new one, never a part. Symbolic links are followed: the file they name is replaced and the link
-stays. What is not a regular file (a device, a pipe, a directory) is never replaced.
+A file is written under a temporary name, flushed to disk and renamed, so a reader sees the old one
+or the new one, never a part. Symbolic links are followed: the file they name is replaced and the
+link stays. Anything but a regular file (a device, a pipe, a directory) is never replaced.
 """
 
 import fcntl
@@ -37,12 +37,12 @@ class BusyError(ArtefactError):
 
 
 def file_target(path: Path) -> Path:
-    """The file to write for a path: itself, or what a symbolic link names, there already or not.
+    """The file to write for a path: the path itself, or the target of a symbolic link.
 
-    Called at the start of a command it finds a place that cannot be written before the work.
+    A command that calls this at its start fails before the work if the file cannot be written.
 
     Raises:
-        ArtefactError: if something else than a regular file is there, or no directory for it.
+        ArtefactError: if the path is not a regular file, or its directory does not exist.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -89,12 +89,12 @@ def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextmanager
 def _claimed(temporary: Path) -> Iterator[None]:
-    """A new file with a lock on it for as long as it is written: others leave it alone then."""
+    """A new file that is locked while it is written, so that others do not remove it."""
     while True:
         with open(temporary, "ab") as file:
-            with suppress(OSError):  # some file systems have no locks, and keep their leftovers
+            with suppress(OSError):  # some file systems have no locks; leftovers stay there
                 fcntl.flock(file, fcntl.LOCK_EX)
-            # Between making and locking it, somebody may have taken it for a leftover.
+            # Before it was locked, somebody may have removed it as a leftover.
             if _is_at(file.fileno(), temporary):
                 yield
                 return
@@ -108,23 +108,23 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what processes that were killed while writing left behind.
+    """Remove files that were left behind by processes killed while writing.
 
-    Only files with names of ours go, and only those that no living process holds the lock of.
+    Only files with our names are removed, and only if no living process holds their lock.
     """
     for leftover in directory.glob(f".*.{ARTEFACT}.*.tmp"):
         with suppress(OSError), open(leftover, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(file.fileno(), leftover):  # and not renamed since it was opened
+            if _is_at(file.fileno(), leftover):  # not renamed since it was opened
                 leftover.unlink()
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:
-    """Refuse to replace a file, unless that was asked for; for the start of a command.
+    """Refuse to replace a file without `force`; to be called at the start of a command.
 
     Raises:
-        InputError: if there is one.
-        ArtefactError: if something else is there, or the place cannot be written.
+        InputError: if the file exists.
+        ArtefactError: if the path is not a regular file, or cannot be written.
     """
     file_target(path)
     if path.exists() and not force:
@@ -132,7 +132,7 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 
 
 def write_bytes(content: bytes) -> Callable[[Path], object]:
-    """A writer for `atomic_write` of content that is in memory."""
+    """A writer for `atomic_write` that writes these bytes."""
     return lambda path: path.write_bytes(content)
 
 
@@ -147,10 +147,10 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Make the directory, show that it can be written, and keep other writers out."""
+    """Make the directory, check that it can be written, and keep other writers out."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        lock = open(file_target(directory / ".lock"), "w")  # noqa: SIM115 - held to the end
+        lock = open(file_target(directory / ".lock"), "w")  # noqa: SIM115 - held until the end
     except OSError as error:
         taken = isinstance(error, FileExistsError)
         why = "it is not a directory" if taken else reason(error)
@@ -168,7 +168,7 @@ def writing(directory: Path) -> Iterator[None]:
 
 
 def checksum(tensors: "dict[str, np.ndarray]") -> str:
-    """Digest of names, shapes and values."""
+    """The digest of names, shapes and values."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(name.encode() + repr(tensors[name].shape).encode())
@@ -184,10 +184,10 @@ def reason(error: Exception) -> str:
 
 
 def regular_file(path: str | Path) -> Path:
-    """The path, if it is a file with an end: opening a pipe waits for a writer, perhaps for ever.
+    """The path, if it is a regular file: opening a pipe might wait for a writer for ever.
 
     Raises:
-        InputError: if nothing is there, or something else.
+        InputError: if it does not exist or is something else.
     """
     path = Path(path)
     try:

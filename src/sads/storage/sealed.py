@@ -1,17 +1,17 @@
-"""Artefacts under a seal: one checksum over everything that a file says.
+"""Sealed artefacts: files with one checksum over everything in them.
 
 A sealed safetensors file has in its metadata
 
 | key        | text                                                                           |
 |------------|--------------------------------------------------------------------------------|
 | `format`   | kind and version, for example `sads.geometry/2`                                |
-| ...        | what this kind has to say, mostly JSON                                         |
+| ...        | the fields of this kind, mostly JSON                                           |
 | `checksum` | SHA-256 of the canonical JSON of [format, all other metadata, name, type and   |
 |            | shape of each tensor, digest of the tensors' names, shapes and values]         |
 
-so that nothing in it that carries a meaning can change unnoticed. Version 1 of a format has a
-checksum of the tensors alone; it is still read, and what it says is checked for sense like that of
-a sealed one. A sealed JSON object has its checksum in a field of its own beside the others.
+so that no part with a meaning can change unnoticed. Version 1 of a format has a checksum of the
+tensors only. It is still read, and its values are checked for sense like those of a sealed file. A
+sealed JSON object has its checksum in a field of its own.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from ..errors import ArtefactError
 from .files import atomic_write, checksum, reason, write_bytes
 
 SEAL = "checksum"
-LARGEST_SAMPLE = 2**27  # values of one sample; a header that says more is not believed
+LARGEST_SAMPLE = 2**27  # values of one sample; a header with more is refused
 
 Framework = Literal["numpy", "pt"]
 
@@ -42,7 +42,7 @@ class Sealed:
     Attributes:
         metadata: everything but format and checksum.
         tensors: NumPy arrays or torch tensors.
-        values: digest of the tensors alone; a geometry is known to trials by it.
+        values: digest of the tensors only, by which trials identify a geometry.
     """
 
     metadata: dict[str, str]
@@ -73,11 +73,11 @@ def read_sealed(
     Args:
         path: the file.
         form: its format.
-        unsealed: the format before it, whose checksum is of the tensors alone.
+        unsealed: the older format, whose checksum covers only the tensors.
         framework: `numpy`, or `pt` for torch tensors.
 
     Raises:
-        ArtefactError: if it is truncated, foreign, corrupt or of a newer version.
+        ArtefactError: if it is truncated, not ours, corrupt or of a newer version.
     """
     try:
         with safe_open(path, framework=framework) as file:
@@ -86,7 +86,7 @@ def read_sealed(
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ArtefactError:
         raise
-    except Exception as error:  # of the library, of NumPy or of torch, each in its own way
+    except Exception as error:  # safetensors, NumPy and torch each raise errors of their own
         raise ArtefactError(
             f"{path} is truncated or not a safetensors file ({reason(error)}): delete it and make "
             "it again"
@@ -121,7 +121,7 @@ def _as_array(tensor: Any) -> Any:
     plain = tensor.detach().cpu()
     try:
         return plain.numpy()
-    except TypeError:  # NumPy lacks some of torch's types; integers of their size hold their bits
+    except TypeError:  # NumPy lacks some types of torch: integers of the same size hold the bits
         import torch
 
         return plain.view(getattr(torch, f"int{8 * plain.itemsize}")).numpy()
@@ -162,10 +162,10 @@ def unseal_json(raw: bytes, path: Path, *, unsealed: bool = False) -> dict[str, 
     Args:
         raw: the content of its file.
         path: the file.
-        unsealed: whether one without a checksum, of an older version, is taken too.
+        unsealed: whether to accept an object of an older version, without a checksum.
 
     Raises:
-        ArtefactError: if it is no JSON object, or its checksum does not match.
+        ArtefactError: if it is not a JSON object, or its checksum does not match.
     """
     with sensible(path):
         content = parse_json(raw)
@@ -178,11 +178,11 @@ def unseal_json(raw: bytes, path: Path, *, unsealed: bool = False) -> dict[str, 
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text in which no name comes twice and every number is finite.
+    """The value of a JSON text, in which no name may be repeated and all numbers must be finite.
 
     >>> parse_json('{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    ValueError: the name 'a' comes twice
+    ValueError: the name 'a' is repeated
     """
     return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
 
@@ -191,7 +191,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique: dict[str, Any] = {}
     for name, value in pairs:
         if name in unique:
-            raise ValueError(f"the name {name!r} comes twice")
+            raise ValueError(f"the name {name!r} is repeated")
         unique[name] = value
     return unique
 
@@ -208,14 +208,14 @@ def _finite(text: str) -> float:
 
 @contextmanager
 def sensible(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with the meaning of a stored value into an error of its file."""
+    """Turn errors about the meaning of stored values into one that says the file is damaged."""
     try:
         yield
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise ArtefactError(f"{path} is damaged: {_say(error)}; make it again") from error
+        raise ArtefactError(f"{path} is damaged: {_message(error)}; make it again") from error
 
 
-def _say(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -223,13 +223,13 @@ def _say(error: Exception) -> str:
 
 
 def expect(holds: object, what: str) -> None:
-    """Refuse a stored value for which something does not hold; inside `sensible`."""
+    """Refuse a stored value unless a condition holds; to be used inside `sensible`."""
     if not holds:
         raise ValueError(f"expected {what}")
 
 
 def check_shape(shape: tuple[int, ...]) -> int:
-    """The number of values of a stored shape, which must be one that a sample can have."""
+    """The number of values of a stored shape, which must be a possible shape of a sample."""
     expect(shape and all(side > 0 for side in shape), f"a shape, got {shape}")
     size = math.prod(shape)
     expect(size <= LARGEST_SAMPLE, f"at most {LARGEST_SAMPLE:,} values a sample, got {size:,}")

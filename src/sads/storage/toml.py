@@ -9,14 +9,14 @@ from .files import regular_file
 
 
 def toml_as_json(path: str | Path, what: str) -> str:
-    """What a TOML file says, as JSON, which has none of its dates and endless numbers.
+    """The content of a TOML file as JSON, which has no dates and no infinite numbers.
 
     Args:
-        path: of the file.
-        what: it is expected to describe, for messages: `a sweep`.
+        path: the file.
+        what: what the file should describe, for messages: `a sweep`.
 
     Raises:
-        InputError: if the file is not there, is not TOML, or holds what JSON cannot.
+        InputError: if the file is missing, is not TOML, or holds values that JSON cannot.
     """
     place = regular_file(path)
     try:

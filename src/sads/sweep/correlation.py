@@ -1,18 +1,19 @@
 """Does a metric follow the eigenvalues? Rank correlations on bands, with seeds paired.
 
-*Units are bands.* Inside a band eigenvectors can be rotated at will, so an index there means
+*Units are bands.* Inside a band the eigenvectors may be rotated freely, so an index there means
 nothing. Values of one band and seed are averaged to y[b, s]; the order of bands by eigenvalue is
 x. Neither depends on the basis of a band, nor on how trials are numbered in it. A positive
 correlation says that larger eigenvalues go with a larger metric (conjecture 1 for distances).
 
-*p-values* are two-sided and exact but for the number of draws: if the metric knows nothing of the
-spectrum, all orders of the bands are alike, so the bands of the seeds' means are permuted.
+*p-values* are two-sided, and exact up to the number of draws: if the metric is independent of the
+spectrum, all orders of the bands are equally likely, so the bands are permuted in the means over
+seeds.
 
-*Intervals* are percentiles of the bootstrap that draws bands and seeds, both with replacement, and
-the same seeds for every band, since trials of one seed are paired.
+*Intervals* are percentiles of a bootstrap that draws bands and seeds with replacement. It draws the
+same seeds for every band, since trials of one seed are paired.
 
-Only seeds that have a result for every direction enter, otherwise means over different seeds would
-be compared.
+Only seeds with a result for every direction are used; otherwise means over different seeds would be
+compared.
 """
 
 import json
@@ -51,11 +52,12 @@ class Correlation:
     Attributes:
         about: network, shape, rotation and the like.
         metric: its name.
-        bands: how many.
-        seeds: those that all directions have.
+        bands: the number of bands.
+        seeds: the seeds with a result for every direction.
         spearman: rank correlation.
         kendall: rank correlation, tau-b.
-        contrast: largest minus smallest eigenvalue's band: mean over seeds.
+        contrast: the mean over seeds of the metric in the band of the largest eigenvalue, minus
+            that in the band of the smallest.
         contrast_error: its standard error, paired over seeds; None for one seed.
     """
 
@@ -80,11 +82,12 @@ def correlate(
     """Correlations of a metric with eigenvalue rank, one for each group of comparable trials.
 
     Args:
-        rows: of `read_rows`; those without a result or without a place in a spectrum are left out.
-        metric: name of a metric.
-        permutations: for p-values.
-        resamples: for intervals.
-        seed: of both.
+        rows: from `read_rows`; those without a result or without a place in a spectrum are left
+            out.
+        metric: the name of a metric.
+        permutations: the number of permutations, for p-values.
+        resamples: the number of bootstrap samples, for intervals.
+        seed: the seed of both.
 
     Raises:
         InputError: if there is nothing to correlate.
@@ -103,7 +106,7 @@ def correlate(
     if not (correlations := [one for one in tried if one is not None]):
         raise InputError(
             f"nothing to correlate: it needs finished trials along at least {LEAST_BANDS} bands of "
-            "a geometry, with a seed that all of them have"
+            "a geometry, with a seed that all bands share"
         )
     return correlations
 

@@ -92,7 +92,8 @@ def null_space(patient: Examined) -> Iterator[Finding]:
     if zero.spectrum().unseen and not patient.last:
         raise Undecided
     size = zero.structure.directions
-    evidence = f"{null} of {size} directions have eigenvalue zero at x = 0"
+    where = f" of the subspace {zero.plan.subspace}" if zero.plan.subspace else ""
+    evidence = f"{null} of {size} directions{where} have eigenvalue zero at x = 0"
     share = null_share(zero, patient.usual.double().numpy())
     if share < ABSENT * null / size:
         yield Finding(

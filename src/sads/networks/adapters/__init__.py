@@ -1,11 +1,11 @@
-"""Other people's modules as noise-predicting score networks."""
+"""Adapters that turn other people's modules into noise-predicting score networks."""
 
+from .adaptation import adapt
 from .assumptions import Assumptions, assumptions_of
-from .calls import PREDICTIONS, Adapted, adapt, module_inside, own_output, own_prediction
+from .calls import Adapted, module_inside, own_output, own_prediction
 from .stated_calls import Calling
 
 __all__ = [
-    "PREDICTIONS",
     "Adapted",
     "Assumptions",
     "Calling",

@@ -1,10 +1,11 @@
-"""How an input is laid out for a module, and its output laid back.
+"""How an input is laid out for a module, and how its output is laid back.
 
 Modules do not always take samples as (N, C, *sides): some take tokens that are patches of the
-sample, frames before channels, or further channels beside those that are noisy. Each arrangement is
-a permutation of entries, with zeros added at most, so it never changes what is predicted.
+sample, frames before channels, or further channels besides the noisy ones. Each arrangement is a
+permutation of entries, at most with zeros added, so it never changes what is predicted.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +15,19 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The plain one: the input as it is."""
+    """The plain arrangement, which leaves the input as it is; a base class."""
 
     def lay_out(self, x: Tensor) -> Tensor:
-        """What the module gets for inputs x (N, *shape)."""
+        """The input of the module for x (N, *shape)."""
         return x
 
     def lay_back(self, output: Any, x: Tensor) -> Any:
-        """An output in the layout of x; what does not fit is left as it is."""
+        """An output in the layout of x; an output that does not fit is left as it is."""
         return output
 
     @property
     def words(self) -> str:
-        """What is done to the input, in words; empty where nothing is."""
+        """What is done to the input, in words; empty for nothing."""
         return ""
 
 
@@ -57,11 +58,8 @@ class Packed(Arrangement):
         return cut.permute(0, 1 + axes, *order).reshape(len(x), -1, *x.shape[2:])
 
     def tokens(self, x: Tensor) -> int:
-        """How many tokens an input has."""
-        count = 1
-        for n, p in self._pairs(x):
-            count *= n // p
-        return count
+        """The number of tokens of an input."""
+        return math.prod(n // p for n, p in self._pairs(x))
 
     def _pairs(self, x: Tensor) -> list[tuple[int, int]]:
         return list(zip(x.shape[2:], self.patch, strict=True))
@@ -89,10 +87,10 @@ class FramesFirst(Arrangement):
 
 @dataclass(frozen=True)
 class Widened(Arrangement):
-    """Channels of zeros behind those of the sample: an image and a mask to paint into.
+    """Channels of zeros after those of the sample, for example an image and a mask to paint into.
 
     Attributes:
-        channels: that the module takes in all.
+        channels: the number of channels that the module takes in all.
     """
 
     channels: int
@@ -103,4 +101,4 @@ class Widened(Arrangement):
 
     @property
     def words(self) -> str:
-        return f"{self.channels} channels, zeros behind those of the sample"
+        return f"{self.channels} channels, zeros after those of the sample"

@@ -1,4 +1,4 @@
-"""What a network is taken for: nothing in a module proves it, so it is said with every result."""
+"""What is assumed about a network: no module proves it, so every result states it."""
 
 from dataclasses import dataclass, field
 
@@ -13,25 +13,25 @@ from .hints import hints_of
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What a network is taken to predict, and how it is called.
+    """What a network is assumed to predict, and how it is called.
 
     Attributes:
         prediction: `eps`, `v`, `x0`, `flow` or `score`.
-        process: of the input: `variance-exploding` for modules that take sigma, else that of the
-            path: `variance-preserving`, `rectified flow` or `variance-exploding`.
-        schedule: kind of the path.
-        steps: its noise levels.
+        process: the process of the input: `variance-exploding` for modules that take sigma, else
+            that of the path: `variance-preserving`, `rectified flow` or `variance-exploding`.
+        schedule: the kind of the path.
+        steps: the number of its noise levels.
         time: name of the argument that gets the time.
         passed_by: `keyword` or `position`.
-        time_from: the least time that is passed.
+        time_from: the smallest time that is passed.
         time_to: the largest.
         time_dtype: its type, `int64` for whole timesteps.
         inputs: what else is passed, by the name of the argument, in words.
         output: where the prediction is read from, in words.
         hints: what speaks against some of this, in words.
-        time_kind: what the time is, see `sads.path.times`; None in files that do not say it yet.
+        time_kind: the form of the time, see `sads.path.times`; None in older files.
         reverse: whether time runs from noise to data.
-        parameters: of the path, where they are not at their defaults.
+        parameters: parameters of the path that are not at their defaults.
     """
 
     prediction: str
@@ -55,14 +55,14 @@ class Assumptions:
 def assumptions_of(
     member: nn.Module, schedule: DiffusionPath, x: Tensor, t: Tensor, name: str = ""
 ) -> Assumptions:
-    """What a network of a family is taken for, told by one call of it.
+    """What is assumed about a network of a family, determined by one call of it.
 
     Args:
         member: the network as the family makes it.
         schedule: the path of the family.
         x: an input, (1, *shape).
         t: its timestep, (1,).
-        name: of the family, for hints.
+        name: the name of the family, for hints.
     """
     last = schedule.steps - 1
     if not isinstance(member, Adapted):  # ours
@@ -97,15 +97,15 @@ def assumptions_of(
 
 
 def _inputs(member: Adapted, x: Tensor, t: Tensor) -> dict[str, str]:
-    """What is passed beside input and time, and how the input is laid out, in words."""
+    """What is passed besides input and time, and how the input is laid out, in words."""
     how = member.convention
-    said = {one.name: one.words for one in how.conditions}
+    known = {one.name: one.words for one in how.conditions}
     stated = member.calling.words(*member.seen(x, t))
     stated |= {one.name: one.words for one in member.condition}
     if (scale := member.calling.guidance) is not None:
-        against = {n: f" against {w}" for n, w in said.items() if n in stated}
+        against = {n: f" against {w}" for n, w in known.items() if n in stated}
         stated = {n: f"{w}, guidance {scale:g}{against.get(n, '')}" for n, w in stated.items()}
     arguments = {name.partition(".")[0] for name in stated}
-    passed = {n: words for n, words in said.items() if n.partition(".")[0] not in arguments}
+    passed = {n: words for n, words in known.items() if n.partition(".")[0] not in arguments}
     laid = {how.input or "input": how.arrangement.words} if how.arrangement.words else {}
     return laid | passed | stated

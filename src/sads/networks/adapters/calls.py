@@ -6,7 +6,8 @@ With x = a x_0 + b eps, every prediction is an affine map of the noise (`sads.pa
 
 and the module is given the time that it expects (`sads.path.times`): the number of the level, a
 number in [0, 1] or [0, 1000], or the noise level itself. A module that takes `sigma` (EDM) sees the
-variance-exploding process, the input x / a at sigma = b / a; it returns x_0 unless told otherwise.
+variance-exploding process, the input x / a at sigma = b / a. It is assumed to return x_0 unless
+another prediction is given.
 """
 
 from typing import Any
@@ -15,36 +16,32 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...errors import InputError, NetworkError
-from ...path import PREDICTIONS as KNOWN
+from ...errors import InputError
 from ...path import DiffusionPath, Prediction, prediction_named, time_values
-from ..base import ScoreNetwork
-from ..casting import cast
 from .arrangements import FramesFirst, Packed
 from .conditions import Condition, passed
-from .convention import Convention, arguments_of, convention_of
+from .convention import Convention, arguments_of
 from .guidance import by_features, by_outputs, last_layer_of
 from .null_conditions import LABELS, class_condition
 from .outputs import Located, prediction_in
 from .stated_calls import Calling
 
-PREDICTIONS: tuple[str, ...] = tuple(KNOWN)
 SIGMA = "sigma"  # the time that makes an input one of the variance-exploding process
 
 
 class Adapted(nn.Module):
-    """A module under the convention of this package.
+    """A module that is called by the convention of this package.
 
     Args:
         network: the module.
         convention: how it is called.
-        prediction: what it predicts, one of `PREDICTIONS`.
-        path: from data to noise; it converts predictions and times.
+        prediction: what it predicts, one of `sads.path.PREDICTIONS`.
+        path: the path from data to noise, which converts predictions and times.
         calling: what its user states about the call.
-        time: the time that it is given, one of `sads.path.TIMES`.
+        time: the form of time that it is given, one of `sads.path.TIMES`.
         reverse: whether time runs from noise to data.
         converted: whether to return noise; otherwise what the module itself predicts.
-        guided_at: the layer before which guidance combines features; outputs without one.
+        guided_at: the layer before which guidance combines features; None to combine outputs.
     """
 
     def __init__(
@@ -73,7 +70,7 @@ class Adapted(nn.Module):
         self.converted = converted
         tables: dict[str, np.ndarray] = {}
         if converted:
-            constant, scale = conversion(prediction, path, reverse=reverse)
+            constant, scale = prediction_named(prediction, reverse=reverse).conversion(path)
             tables = {"constant": constant, "scale": scale}
         if time != "index" or reverse:
             tables["times"] = time_values(time, path, reverse=reverse)
@@ -102,7 +99,7 @@ class Adapted(nn.Module):
         return by_features(*calls, scale, self.network.get_submodule(self.guided_at))
 
     def layer_of_guidance(self, x: Tensor, t: Tensor) -> str | None:
-        """The layer before which guidance can combine features, found by trying at x and t.
+        """The layer before which guidance can combine features, determined by a try at x and t.
 
         Raises:
             InputError: if nothing is passed that guidance could compare with the null condition.
@@ -125,7 +122,7 @@ class Adapted(nn.Module):
         )
 
     def _class(self) -> tuple[Condition, ...]:
-        """The class that is asked for, in the place of the null condition."""
+        """The class that is asked for, as the condition that replaces the null condition."""
         label, how = self.calling.label, self.convention
         if label is None:
             return ()
@@ -143,8 +140,8 @@ class Adapted(nn.Module):
         With `null` the null condition takes the place of the class and of what is stated.
         """
         how, (x, t) = self.convention, self.seen(x, t)
-        found, stated = passed(how.conditions, x), self.calling.given(x, t)
-        named = stated | found if null else found | stated | passed(self.condition, x)
+        usual, stated = passed(how.conditions, x), self.calling.given(x, t)
+        named = stated | usual if null else usual | stated | passed(self.condition, x)
         laid_out = how.input in named
         given = named.pop(how.input, how.arrangement.lay_out(x)) if how.input else x
         time = named.pop(how.time, t) if how.time else t
@@ -170,7 +167,7 @@ class Adapted(nn.Module):
         return times if self.convention.whole else times.to(x.dtype)
 
     def prediction_of(self, output: Any, x: Tensor) -> Located:
-        """The prediction in what the module returned, with its place in words."""
+        """The prediction in the module's output, with its place in words."""
         if (own := self.calling.unpatchify) is not None:
             source = self.calling.source
             return Located(own(output, x), f"`unpatchify`{f' in {source}' if source else ''}")
@@ -184,89 +181,15 @@ class Adapted(nn.Module):
         return self.get_buffer(table)[t].view(-1, *(1,) * (x.ndim - 1))
 
 
-def adapt(
-    network: object,
-    name: str,
-    path: DiffusionPath,
-    prediction: str | None = None,
-    *,
-    time: str | None = None,
-    reverse: bool = False,
-    calling: Calling | None = None,
-    guided_at: str | None = None,
-) -> nn.Module:
-    """A module as a noise predictor; the networks of this package are noise predictors already.
-
-    Compiled modules are taken as they were before, those of half precision in float32.
-
-    Args:
-        network: the module.
-        name: of its family.
-        path: from data to noise.
-        prediction: what it predicts; noise unless given, or x0 for one that takes `sigma`.
-        time: what it is given; the usual one of the path unless given, for networks of this
-            package the number of the level.
-        reverse: whether time runs from noise to data.
-        calling: what its user states about the call.
-        guided_at: the layer before which guidance combines features; outputs without one.
-
-    Raises:
-        NetworkError: for something that is not a module.
-        InputError: for an unknown prediction or time, or one that makes no sense on the path.
-    """
-    if prediction is not None:
-        prediction_named(prediction)  # which refuses unknown ones
-    if not isinstance(network, nn.Module):
-        is_class = isinstance(network, type)
-        got = f"the class {network.__name__}" if is_class else f"a {type(network).__name__}"
-        raise NetworkError(f"the factory of {name} must return a torch module, got {got}")
-    plain = prediction in (None, "eps") and time in (None, "index") and not reverse
-    plain = plain and (calling is None or calling.label is calling.guidance is None)
-    if isinstance(network, (ScoreNetwork, Adapted)) and plain:
-        return network
-    network = in_single_precision(plain_module(network))
-    convention = convention_of(network)
-    usual = "index" if isinstance(network, ScoreNetwork) else path.usual_time
-    usual = SIGMA if convention.sigma else usual
-    default = "x0" if convention.sigma else "eps"
-    return Adapted(
-        network,
-        convention,
-        prediction or default,
-        path,
-        calling,
-        time=time or usual,
-        reverse=reverse,
-        guided_at=guided_at,
-    )
-
-
-def plain_module(network: nn.Module) -> nn.Module:
-    """A module without what `torch.compile` made of it."""
-    while isinstance(inner := getattr(network, "_orig_mod", None), nn.Module):
-        network = inner
-    for module in network.modules():
-        if getattr(module, "_compiled_call_impl", None) is not None:  # compiled in place
-            module._compiled_call_impl = None
-    return network
-
-
-def in_single_precision(network: nn.Module) -> nn.Module:
-    """A module in float32 if some of it is in half precision; others as they are."""
-    values = (*network.parameters(), *network.buffers())
-    half = any(value.dtype in (torch.float16, torch.bfloat16) for value in values)
-    return cast(network, torch.float32) if half else network
-
-
 def own_output(network: nn.Module) -> nn.Module:
     """The same network, sharing all parameters, that returns what it itself predicts.
 
     Raises:
-        InputError: under guidance, which is no loss that anybody trains.
+        InputError: under guidance, since networks are trained without it.
     """
     if isinstance(network, Adapted) and network.calling.guidance is not None:
         raise InputError(
-            "guidance is of sampling: networks are trained without it, so leave guidance= out"
+            "guidance belongs to sampling: networks are trained without it, so leave guidance= out"
         )
     if not isinstance(network, Adapted) or network.prediction == "eps":
         return network
@@ -290,12 +213,5 @@ def own_prediction(network: nn.Module) -> Prediction:
 
 
 def module_inside(network: nn.Module) -> nn.Module:
-    """The module that a factory made, whose layers have the names that its author gave them."""
+    """The module that a factory made, whose layers have their author's names."""
     return network.network if isinstance(network, Adapted) else network
-
-
-def conversion(
-    prediction: str, path: DiffusionPath, *, reverse: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """c_t and s_t of the module docstring, each of shape (T,)."""
-    return prediction_named(prediction, reverse=reverse).conversion(path)

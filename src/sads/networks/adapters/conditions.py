@@ -1,10 +1,10 @@
-"""What a module gets beside the noisy input and the time: values, each of one argument.
+"""What a module gets besides the noisy input and the time: a value for each further argument.
 
-A condition knows the name of its argument, makes the value that is passed for N inputs, and says
-itself in words (for results) and in code (for the lines that a message proposes). The name may have
-a dot: `added_cond_kwargs.text_embeds` is the entry `text_embeds` of a dictionary that is passed as
-`added_cond_kwargs`. Whether a module needs a condition is found in `null_conditions`, or stated by
-the user, see `stated`.
+A condition knows the name of its argument, makes the value that is passed for N inputs, and
+describes it in words (for results) and in code (for the lines that a message proposes). The name
+may have a dot: `added_cond_kwargs.text_embeds` is the entry `text_embeds` of a dictionary that is
+passed as `added_cond_kwargs`. The module `null_conditions` decides whether a network needs a
+condition, or the user states it, see `stated_calls`.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ class Condition:
     """One value that is passed; a base class.
 
     Attributes:
-        name: of the argument, `argument.key` for an entry of a dictionary.
+        name: the name of the argument, or `argument.key` for an entry of a dictionary.
         meaning: what it stands for, in words; may be empty.
     """
 
@@ -28,17 +28,17 @@ class Condition:
     meaning: str = ""
 
     def value(self, x: Tensor) -> Any:
-        """What is passed with inputs x (N, *shape)."""
+        """The value that is passed with inputs x (N, *shape)."""
         raise NotImplementedError
 
     @property
     def words(self) -> str:
-        """What is passed, in words."""
+        """The value in words."""
         raise NotImplementedError
 
     @property
     def code(self) -> str:
-        """The Python expression of x that makes it."""
+        """The Python expression of x that makes the value."""
         raise NotImplementedError
 
 
@@ -47,7 +47,7 @@ class Filled(Condition):
     """A tensor with one value in all its entries.
 
     Attributes:
-        sizes: of the value for one input.
+        sizes: the sizes of the tensor for one input.
         fill: the value.
         kind: `float` (the precision of the input), `int` or `bool`.
         batched: whether there is one for each input; otherwise one for all of them.
@@ -66,14 +66,14 @@ class Filled(Condition):
 
     @property
     def words(self) -> str:
-        said = {0.0: "zeros", 1.0: "ones"}.get(self.fill, f"{self.fill:g}")
+        text = {0.0: "zeros", 1.0: "ones"}.get(self.fill, f"{self.fill:g}")
         if not self.sizes:
-            said = f"{self.fill:g}"
-        elif len(self.sizes) == 2 and self.sizes[0] == 1 and said == "zeros":
-            said = f"zeros of width {self.sizes[1]}"
+            text = f"{self.fill:g}"
+        elif len(self.sizes) == 2 and self.sizes[0] == 1 and text == "zeros":
+            text = f"zeros of width {self.sizes[1]}"
         else:
-            said += f" of {'x'.join(map(str, self.sizes))}"
-        return said + (f" ({self.meaning})" if self.meaning else "")
+            text += f" of {'x'.join(map(str, self.sizes))}"
+        return text + (f" ({self.meaning})" if self.meaning else "")
 
     @property
     def code(self) -> str:
@@ -90,7 +90,7 @@ class Filled(Condition):
 
 @dataclass(frozen=True)
 class Several(Condition):
-    """A list of conditions that is passed as one argument, several encoders' states for example.
+    """A list of conditions that is passed as one argument, for example the states of encoders.
 
     Attributes:
         parts: its entries.
@@ -138,7 +138,7 @@ class OneHot(Condition):
 
 @dataclass(frozen=True)
 class Like(Condition):
-    """Zeros of the shape of the input: self-conditioning, an image to start from."""
+    """Zeros of the shape of the input, for self-conditioning or an image to start from."""
 
     def value(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)
@@ -157,7 +157,7 @@ class Computed(Condition):
     """A value that depends on the sizes of the input: positions of tokens, rotary embeddings.
 
     Attributes:
-        make: from the input to the value.
+        make: a function from the input to the value.
     """
 
     make: Callable[[Tensor], Any] = lambda x: None
@@ -175,7 +175,7 @@ class Computed(Condition):
 
 
 def passed(conditions: Iterable[Condition], x: Tensor) -> dict[str, Any]:
-    """What is passed with inputs x, by the name of the argument.
+    """The values that are passed with inputs x, by the name of the argument.
 
     >>> text = Filled("added_cond_kwargs.text_embeds", sizes=(2,))
     >>> passed([text, Filled("y", fill=3, kind="int")], torch.zeros(1, 4))
@@ -192,7 +192,7 @@ def passed(conditions: Iterable[Condition], x: Tensor) -> dict[str, Any]:
 
 
 def code_of(conditions: Iterable[Condition]) -> dict[str, str]:
-    """The expressions that make what is passed, by the name of the argument."""
+    """The expressions of the values that are passed, by the name of the argument."""
     written: dict[str, Any] = {}
     for one in conditions:
         argument, _, key = one.name.partition(".")

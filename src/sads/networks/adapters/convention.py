@@ -1,9 +1,9 @@
-"""How a module wants to be called, told by the signature of its `forward`.
+"""How a module wants to be called, according to the signature of its `forward`.
 
-The first argument is the input. The time is the argument with a name of `TIMES`; where there is
-none, it is the second positional argument, whatever that is called: `labels`, `cond`, `y`. Where
-the first argument has such a name and the second has not, they are turned round: `forward(t, x)`.
-The other arguments get the null condition (`null_conditions`).
+The first argument is the input. The time is the argument with a name of `TIMES`; if there is none,
+it is the second positional argument, whatever its name: `labels`, `cond`, `y`. If the first
+argument has such a name and the second has not, their order is reversed: `forward(t, x)`. The other
+arguments get the null condition (`null_conditions`).
 """
 
 import inspect
@@ -33,14 +33,14 @@ class Convention:
     """How a module wants to be called.
 
     Attributes:
-        time: name of the argument of the timestep; None where the signature does not tell.
-        by_keyword: whether the timestep is passed by that name; otherwise by its place.
-        time_first: whether its place is before the input.
+        time: name of the argument of the timestep; None if the signature does not show it.
+        by_keyword: whether the timestep is passed by that name; otherwise by position.
+        time_first: whether its position is before the input.
         input_by_keyword: whether the input is passed by its name.
-        alone: whether the input is the only argument there is.
+        alone: whether the input is the only argument.
         sigma: whether it takes noise levels of the variance-exploding process.
-        input: name of the argument of the input; None where the signature does not tell.
-        conditions: what is passed beside input and time.
+        input: name of the argument of the input; None if the signature does not show it.
+        conditions: what is passed besides input and time.
         arrangement: how the input is laid out.
         whole: whether timesteps are passed as whole numbers; otherwise as floats of equal value.
     """
@@ -58,21 +58,21 @@ class Convention:
 
     @property
     def passed(self) -> tuple[str, ...]:
-        """Names of the arguments that are passed beside the input."""
+        """Names of the arguments that are passed besides the input."""
         given = (self.time, *(one.name.partition(".")[0] for one in self.conditions))
         return tuple(dict.fromkeys(name for name in given if name))
 
 
 def arguments_of(network: nn.Module) -> list[inspect.Parameter]:
-    """The arguments of `forward`, without `*args` and `**kwargs`; none where it does not tell."""
+    """The arguments of `forward` without `*args` and `**kwargs`; none if it has no signature."""
     return [p for p in all_arguments(network) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def all_arguments(network: nn.Module) -> list[inspect.Parameter]:
-    """The arguments of `forward`; none where it does not tell."""
+    """The arguments of `forward`; none if it has no signature."""
     try:
         return list(inspect.signature(network.forward).parameters.values())
-    except (TypeError, ValueError):  # compiled modules may not tell
+    except (TypeError, ValueError):  # compiled modules may have none
         return []
 
 
@@ -107,7 +107,7 @@ def _input(
     positional: Sequence[inspect.Parameter],
     time: inspect.Parameter | None,
 ) -> inspect.Parameter | None:
-    """The argument that takes the input: the first one; of keywords the one with a usual name."""
+    """The argument of the input: the first positional one, or a keyword with a usual name."""
     if positional or not arguments:
         return positional[0] if positional else None
     others = [p for p in arguments if p is not time]
@@ -117,7 +117,7 @@ def _input(
 def _time(
     arguments: Sequence[inspect.Parameter], positional: Sequence[inspect.Parameter]
 ) -> inspect.Parameter | None:
-    """The argument that takes the time."""
+    """The argument of the time."""
     named = [p for p in arguments if p.name in TIMES]
     if named and (len(arguments) > 1 or not positional):
         first, *others = named

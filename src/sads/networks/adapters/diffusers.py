@@ -1,4 +1,4 @@
-"""Networks of the diffusers library from a configuration file alone, without weights, offline."""
+"""Networks of the diffusers library, built offline from a configuration file without weights."""
 
 import inspect
 import json
@@ -12,10 +12,10 @@ from torch import nn
 from ...errors import InputError, brief, expected_one_of
 from ...path import DiffusionPath
 from ...storage.files import regular_file
-from ..family import UNTOLD, ScoreFamily
+from ..family import DEFAULT_PATH, ScoreFamily
 from .convention import TIMES
 
-#: Classes that are tested; others whose `forward` takes a time are tried.
+#: Classes that are tested. Other classes are accepted if their `forward` takes a time.
 CLASSES = (
     *("UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel", "Transformer2DModel"),
     *("UNet1DModel", "UNet3DConditionModel", "UniDiffuserModel", "PixArtTransformer2DModel"),
@@ -25,14 +25,14 @@ CLASSES = (
     *("LTXVideoTransformer3DModel", "HunyuanVideoTransformer3DModel", "MochiTransformer3DModel"),
     *("LatteTransformer3DModel", "StableAudioDiTModel"),
 )
-#: A class that does not stand where the others do: the U-ViT of UniDiffuser.
+#: Classes in another module than the rest: the U-ViT of UniDiffuser.
 ELSEWHERE = {"UniDiffuserModel": "diffusers.pipelines.deprecated.unidiffuser.modeling_uvit"}
 DISCRETE = ("UVit2DModel", "UViT2DModel", "VQDiffusion")
-SIDE = 32  # of latents where a configuration does not tell: images of 256x256, an eighth of a side
+SIDE = 32  # of latents if a configuration gives none: images of 256x256, an eighth of a side
 FRAMES = 2
 SIZES = ("sample_size", "video_length")
 
-LARGEST_SIZE = 65_536  # of a side, or of channels
+LARGEST_SIZE = 65_536  # the largest side or number of channels
 
 
 def diffusers_family(
@@ -54,7 +54,7 @@ def diffusers_family(
     factory = partial(_build, chosen, config, path)
     shape = shape or _shape(config, chosen, path)
     label = name or f"diffusers:{path}"
-    return ScoreFamily(factory, shape, schedule or UNTOLD, label, prediction=prediction)
+    return ScoreFamily(factory, shape, schedule or DEFAULT_PATH, label, prediction=prediction)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _takes_time(kind: type[nn.Module]) -> bool:
 
 
 def _build(kind: Any, config: dict[str, Any], path: Path) -> nn.Module:
-    # Our own keys for classes that take any size; diffusers would warn about them.
+    # Drop keys of ours for classes that take any size: diffusers would warn about them.
     taken = inspect.signature(kind.__init__).parameters
     config = {k: v for k, v in config.items() if k in taken or k not in SIZES}
     try:
@@ -111,24 +111,24 @@ def _shape(config: dict[str, Any], kind: Any, path: Path) -> tuple[int, ...]:
     """Shape of one sample, from the configuration and the defaults of the class.
 
     Classes that take any size (they have no `sample_size`) get a small one. Channels that only
-    condition (images and masks to paint into) are not part of the sample, and packed patches are
-    put together.
+    serve as conditions (images and masks to paint into) are not part of the sample, and packed
+    patches are put together.
     """
-    told = {n: p.default for n, p in inspect.signature(kind.__init__).parameters.items()} | config
+    known = {n: p.default for n, p in inspect.signature(kind.__init__).parameters.items()} | config
     arguments = set(inspect.signature(kind.forward).parameters)
-    channels, out = told.get("in_channels"), told.get("out_channels")
+    channels, out = known.get("in_channels"), known.get("out_channels")
     if isinstance(channels, int) and isinstance(out, int) and out < channels:
         channels = out
     if isinstance(channels, int) and {"img_ids", "txt_ids"} <= arguments:
         channels //= 4  # patches of 2x2
-    if channels is None or told.get("sample_size", SIDE) is None:
+    if channels is None or known.get("sample_size", SIDE) is None:
         raise InputError(
             f"{path} does not say its shape (in_channels, sample_size): give a shape CxHxW"
         )
-    sizes = (channels, *_sides({"sample_size": SIDE} | told, kind.__name__))
+    sizes = (channels, *_sides({"sample_size": SIDE} | known, kind.__name__))
     if not all(isinstance(n, int) and 1 <= n <= LARGEST_SIZE for n in sizes):
         raise InputError(
-            f"{path} has in_channels {channels} and sample_size {told.get('sample_size')}: "
+            f"{path} has in_channels {channels} and sample_size {known.get('sample_size')}: "
             f"expected whole numbers from 1 to {LARGEST_SIZE:,}"
         )
     return sizes

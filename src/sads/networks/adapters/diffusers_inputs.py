@@ -1,7 +1,7 @@
-"""What single classes of diffusers need beyond the usual: layouts, positions, sizes of images.
+"""What some classes of diffusers need beyond the usual: layouts, positions, sizes of images.
 
-Their pipelines prepare these from the size of the image. They are made here in the same way, by the
-functions of diffusers where it has one; the library is imported only when such a class is at hand.
+Their pipelines compute these from the size of the image. They are computed here in the same way,
+with functions of diffusers where they exist. The library is imported only for such a class.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .arrangements import Arrangement, FramesFirst, Packed, Widened
 from .conditions import Computed, Condition, Filled
-from .null_conditions import configuration, told_of
+from .null_conditions import configuration, setting_of
 
 META = (1024, 1024, 1024, 1024, 0, 0)  # HunyuanDiT: original size, target size, crop
 
@@ -26,14 +26,14 @@ def arrangement_of(network: nn.Module, arguments: set[str]) -> Arrangement:
         return Packed((1, 1, 1))
     if {"sample_frames", "max_text_seq_length"} <= set(config):
         return FramesFirst()
-    takes, gives = (told_of(network, key) for key in ("in_channels", "out_channels"))
+    takes, gives = (setting_of(network, key) for key in ("in_channels", "out_channels"))
     if isinstance(takes, int) and isinstance(gives, int) and takes > gives > 0:
         return Widened(takes)
     return Arrangement()
 
 
 def particular_conditions(network: nn.Module, arguments: set[str]) -> Iterator[Condition]:
-    """What is passed to classes of diffusers beside what `null_conditions` finds."""
+    """What is passed to classes of diffusers besides the conditions of `null_conditions`."""
     config = configuration(network)
     if {"img_ids", "txt_ids"} <= arguments:
         yield Computed("img_ids", "positions of the tokens", _grid_ids)
@@ -53,12 +53,12 @@ def particular_conditions(network: nn.Module, arguments: set[str]) -> Iterator[C
 
 
 def needs_float_time(network: nn.Module) -> bool:
-    """Whether a class computes in the precision of its timesteps, which are floats then."""
+    """Whether a class computes in the precision of its timesteps, so that they must be floats."""
     return type(network).__name__ == "HunyuanDiT2DModel"
 
 
 def _grid_ids(x: Tensor) -> Tensor:
-    """Row and column of each 2x2 patch, beside a zero."""
+    """A zero, the row and the column of each 2x2 patch."""
     rows, columns = (torch.arange(n // 2, device=x.device, dtype=x.dtype) for n in x.shape[2:])
     grid = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), dim=-1).flatten(0, 1)
     return torch.cat([torch.zeros_like(grid[:, :1]), grid], dim=1)
@@ -80,14 +80,14 @@ def _of_hunyuan(config: Any) -> Iterator[Condition]:
 
 
 def _of_unidiffuser(config: Any) -> Iterator[Condition]:
-    """The image alone: its text is at the last timestep, where nothing is left of it."""
+    """The image without its text, which is at the last timestep and therefore pure noise."""
     yield Filled("image_embeds", "", (1, config["clip_img_dim"]))
     yield Filled("prompt_embeds", "", (config["num_text_tokens"], config["text_dim"]))
     yield Filled("timestep_text", "text of pure noise", (), 999, "int")
 
 
 def _rotary(network: nn.Module) -> Callable[[Tensor], Any] | None:
-    """What makes the rotary embedding of a class; None where it makes its own."""
+    """The function that makes the rotary embedding of a class; None if it makes its own."""
     config, kind = configuration(network), type(network).__name__
     if kind == "HunyuanDiT2DModel":
         return lambda x: _two_axes(x, config["attention_head_dim"], config["patch_size"])

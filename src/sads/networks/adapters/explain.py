@@ -29,38 +29,38 @@ def why_not_called(member: nn.Module, x: Tensor, error: Exception) -> str:
     """
     network = module_inside(member)
     kind = type(network).__name__
-    said = (
+    failure = (
         f"{kind} cannot take an input of shape {tuple(x.shape[1:])} and a timestep: "
         f"{brief(error)}; it was called as {_call(member)}, and its signature is "
         f"{_signature(network)}"
     )
     if not isinstance(member, Adapted):
-        return said
+        return failure
     advice = _advice(member, x, error)
-    return f"{said}; {advice}" if advice else said
+    return f"{failure}; {advice}" if advice else failure
 
 
 def _advice(member: Adapted, x: Tensor, error: Exception) -> str:
-    """The lines to write, tried out where that is possible; empty where nothing is known."""
-    x = x[:1].repeat(2, *(1,) * (x.ndim - 1))  # what works for one input alone is no help
+    """The lines to write, tried out where that is possible; empty if nothing is known."""
+    x = x[:1].repeat(2, *(1,) * (x.ndim - 1))  # a call that works for only one input is no help
     t = torch.arange(2) + member.path.steps // 2
     if member.convention.alone and _timeless(member.network):
-        found = dictionary_for(member, x, t)
-        return _wrapper() if found is None else f"it takes one dictionary: {_written(found)}"
+        proposal = dictionary_for(member, x, t)
+        return _wrapper() if proposal is None else f"it takes one dictionary: {_written(proposal)}"
     missing = _missing(member, error)
-    found = values_for(member, missing, x, t) if missing else None
-    if missing and found is None:
+    proposal = values_for(member, missing, x, t) if missing else None
+    if missing and proposal is None:
+        zeros = Proposal({name: _zeros(name) for name in missing})
         tried = "tried zeros like the input, vectors and tokens of its layers' widths, labels"
-        return f"{tried}, and nothing fits; {_lines(member, missing)}"
+        return f"{tried}, and nothing fits; {_to_write(member, zeros)}"
     if not missing and member.calling.inputs is not None:
         return ""
-    found = found or other_layouts(member, x, t)
-    if found is None:
+    proposal = proposal or other_layouts(member, x, t)
+    if proposal is None:
         return _other_layout(member)
     if member.calling.inputs is not None:
-        entries = ", ".join(f'"{name}": {code}' for name, code in found.given.items())
-        return f"let your `inputs(x, t)` also return {{{entries}}}"
-    return f"the call works with these lines, if they are what you mean: {_written(found)}"
+        return _to_write(member, proposal)
+    return f"the call works with these lines, if they are what you mean: {_written(proposal)}"
 
 
 def _other_layout(member: Adapted) -> str:
@@ -75,21 +75,24 @@ def _other_layout(member: Adapted) -> str:
     )
 
 
-def _written(found: Proposal) -> str:
-    """Lines to write, and where."""
-    return f"{PLACE}: {_joined(found.lines)}"
+def _to_write(member: Adapted, proposal: Proposal) -> str:
+    """The lines to write, or what a function of the user should return as well."""
+    if member.calling.inputs is None:
+        return _written(proposal)
+    return f"let your `inputs(x, t)` also return {proposal.returned}"
 
 
-def _joined(lines: list[str]) -> str:
-    return " | ".join(f"`{line}`" for line in lines)
+def _written(proposal: Proposal) -> str:
+    """The lines to write, and where."""
+    return f"{PLACE}: " + " | ".join(f"`{line}`" for line in proposal.lines)
 
 
 def why_not_read(member: nn.Module, output: Any, x: Tensor) -> str:
-    """One line about an output that has not the layout of the input.
+    """One line about an output that does not have the layout of the input.
 
     Args:
         member: the network as its family makes it.
-        output: what was read of what it returned.
+        output: the part that was read of what it returned.
         x: the input, (N, *shape).
     """
     if not isinstance(member, Adapted) or member.calling.unpatchify is not None:
@@ -106,7 +109,7 @@ def why_not_read(member: nn.Module, output: Any, x: Tensor) -> str:
 
 
 def which_was_read(member: nn.Module, x: Tensor, t: Tensor) -> str:
-    """Where an output that tells nothing was read from, if other parts of it fit as well."""
+    """Where a useless output was read from, if other parts fit as well; else empty."""
     if not isinstance(member, Adapted) or member.calling.unpatchify is not None:
         return ""
     with torch.no_grad():
@@ -120,7 +123,7 @@ def which_was_read(member: nn.Module, x: Tensor, t: Tensor) -> str:
 
 
 def _timeless(network: nn.Module) -> bool:
-    """Whether `forward` takes the input alone."""
+    """Whether `forward` takes only the input."""
     kinds = [p.kind for p in inspect.signature(network.forward).parameters.values()]
     return kinds in ([inspect.Parameter.POSITIONAL_OR_KEYWORD], [inspect.Parameter.POSITIONAL_ONLY])
 
@@ -141,7 +144,7 @@ def _time(how: Convention) -> str:
 
 
 def _conditions(member: Adapted) -> list[str]:
-    """What is found or stated beside input and time, as it is passed."""
+    """The arguments besides input and time, as they are passed."""
     written = code_of(member.convention.conditions) | code_of(member.calling.conditions)
     if member.calling.inputs is not None:
         return [*(f"{name}={code}" for name, code in written.items()), "**inputs(x, t)"]
@@ -182,14 +185,6 @@ def _missing(member: Adapted, error: Exception) -> list[str]:
     return needed
 
 
-def _lines(member: Adapted, missing: list[str]) -> str:
-    """The lines that pass what is missing."""
-    given = ", ".join(f'"{name}": {_zeros(name)}' for name in missing)
-    if member.calling.inputs is not None:
-        return f"let your `inputs(x, t)` also return {{{given}}}"
-    return f"{PLACE}: `def inputs(x, t):` | `    return {{{given}}}`"
-
-
 def _wrapper() -> str:
     """The lines for a module that takes no time."""
     return (
@@ -200,5 +195,5 @@ def _wrapper() -> str:
 
 
 def _zeros(name: str) -> str:
-    """A condition of zeros, whose width nothing tells."""
+    """A condition of zeros of unknown width."""
     return f"x.new_zeros(len(x), {'1, ' if name in TEXTS else ''}WIDTH)"

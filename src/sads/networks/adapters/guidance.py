@@ -3,12 +3,12 @@
     prediction = f(x, t, null) + s (f(x, t, condition) - f(x, t, null)).
 
 Every prediction is an affine map of the noise with the same constant part for both calls, so it
-does not matter which prediction is combined. Where a network ends in a linear layer, f = a + Q(W h
-+ b), the same is had by combining the features h before it,
+does not matter which prediction is combined. If a network ends in a linear layer, f = a + Q(W h
++ b), combining the features h before it gives the same result,
 
     prediction = a + Q(W (h_null + s (h_condition - h_null)) + b),
 
-and the layer is called once. Then it can be integrated like any other last layer.
+and the layer is called only once. Then it can be integrated like any other last layer.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ import torch
 from torch import Tensor, nn
 
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
-CLOSE = 1e-4  # relative difference between both ways, in float32
+CLOSE = 1e-4  # allowed relative difference of both ways, in float32
 
-Call = Callable[[bool], Any]  # from whether the null condition is passed to the output
+Call = Callable[[bool], Any]  # calls the network, with the null condition if True
 
 
-class _Reached(Exception):  # noqa: N818 - the way out of a pass whose rest is not needed
+class _Reached(Exception):  # noqa: N818 - ends a pass whose rest is not needed
     """The last layer was reached."""
 
 
@@ -64,7 +64,7 @@ def by_features(
 def last_layer_of(
     network: nn.Module, call: Call, read: Callable[[Any], Tensor], scale: float
 ) -> str | None:
-    """The name of the layer before which features can be combined; None where there is none."""
+    """The name of the layer before which features can be combined; None if there is none."""
     order: list[str] = []
     names = [n for n, module in network.named_modules() if isinstance(module, LAYERS)]
     hooks = [
@@ -80,8 +80,8 @@ def last_layer_of(
         return None
     expected = by_outputs(call, read, scale)
     try:
-        found = by_features(call, read, scale, network.get_submodule(order[-1]))
-    except Exception:  # a module that is not called as torch's own
+        combined = by_features(call, read, scale, network.get_submodule(order[-1]))
+    except Exception:  # the layer is not called like one of torch
         return None
-    far = (found - expected).norm() > CLOSE * expected.norm()
+    far = (combined - expected).norm() > CLOSE * expected.norm()
     return None if bool(far) else order[-1]

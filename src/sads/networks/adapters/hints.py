@@ -1,4 +1,4 @@
-"""What in a module's names, annotations and configuration speaks against what it is taken for."""
+"""Signs in a module's names, annotations and configuration that an assumption is wrong."""
 
 import inspect
 import re
@@ -29,26 +29,26 @@ UNIT = re.compile(r"(?:\[0(?:\.0*)?,\s*1(?:\.0*)?\]|between 0 and 1|from 0 to 1)
 
 
 def hints_of(member: Adapted, name: str = "") -> tuple[str, ...]:
-    """What speaks against the way a module is called, one sentence each."""
+    """Signs against the way in which a module is called, one sentence each."""
     network = member.network
     looks = tuple(_flow(network, name)) if member.prediction != "flow" else ()
-    time = () if looks else _time(member)  # a flow's is another one by itself
+    time = () if looks else _time(member)  # a flow has another time anyway
     return (*looks, *_stated(network, member.prediction), *time)
 
 
 def _flow(network: nn.Module, name: str) -> Iterator[str]:
     path, _, factory = name.partition(",")[0].rpartition(":")
     own = (type(network).__name__, type(network).__module__, PurePath(path).stem, factory)
-    told = next((word for text in own for word in _words(text) if word in FLOW), None)
+    sign = next((word for text in own for word in _words(text) if word in FLOW), None)
     scheduler = _scheduler(_config(network))
     if scheduler is not None and "flow" in scheduler.lower():
-        told = scheduler
+        sign = scheduler
     if type(network).__name__ in FLOW_CLASSES:
-        told = type(network).__name__
-    if told is not None:
+        sign = type(network).__name__
+    if sign is not None:
         yield (
-            f"it looks like a flow-matching network (`{told}`): write `prediction=flow` behind its "
-            "name if so, and `reverse` where its time runs from noise to data"
+            f"it looks like a flow-matching network (`{sign}`): if so, write `prediction=flow` "
+            "after its name, and `reverse` if its time runs from noise to data"
         )
 
 
@@ -78,41 +78,39 @@ def _scheduler(config: Mapping[str, Any]) -> str | None:
 
 
 def _stated(network: nn.Module, prediction: str) -> Iterator[str]:
-    """What the module itself says that it predicts."""
+    """What the module itself says about its prediction."""
     config = _config(network)
     for key in STATED_BY:
-        said = config.get(key, getattr(network, key, None))
-        if not isinstance(said, str):
+        value = config.get(key, getattr(network, key, None))
+        if not isinstance(value, str):
             continue
-        known = STATED.get(said.lower())
-        if known is not None and known != prediction:
-            yield f"it says {key} = {said}: write `prediction={known}` behind its name if so"
-        elif known is None and "flow" in said.lower() and prediction != "flow":
-            yield f"it says {key} = {said}: write `prediction=flow` behind its name if so"
+        known = STATED.get(value.lower(), "flow" if "flow" in value.lower() else prediction)
+        if known != prediction:
+            yield f"it says {key} = {value}: if so, write `prediction={known}` after its name"
 
 
 def _time(member: Adapted) -> Iterator[str]:
-    """A time that is meant to be something else than a whole timestep."""
+    """Signs that the time should be something else than a whole timestep."""
     network, how = member.network, member.convention
     if member.time != "index" or how.time is None:
         return
     if how.time in LEVELS:
         yield (
-            f"`{how.time}` sounds like a noise level, but gets whole timesteps: wrap it in its "
-            "preconditioning, `forward(x, sigma)`, or write `time=log-sigma`, if so"
+            f"`{how.time}` sounds like a noise level, but gets whole timesteps: if it is one, wrap "
+            "the network in its preconditioning, `forward(x, sigma)`, or write `time=log-sigma`"
         )
         return
     argument = next((p for p in arguments_of(network) if p.name == how.time), None)
     annotation = "" if argument is None else inspect.formatannotation(argument.annotation)
     if re.search(r"\bfloat|\bFloat", annotation) and "int" not in annotation.lower():
         yield (
-            f"`{how.time}` is annotated as {annotation}, but gets whole timesteps: write "
-            "`time=unit` or `time=thousand` behind its name, if so"
+            f"`{how.time}` is annotated as {annotation}, but gets whole timesteps: if that is "
+            "wrong, write `time=unit` or `time=thousand` after the name of the network"
         )
     elif _documented_as_unit(network, how.time):
         yield (
-            f"its documentation has `{how.time}` between 0 and 1, but it gets whole timesteps: "
-            "write `time=unit` behind its name, if so"
+            f"its documentation has `{how.time}` between 0 and 1, but it gets whole timesteps: if "
+            "that is wrong, write `time=unit` after the name of the network"
         )
 
 

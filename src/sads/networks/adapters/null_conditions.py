@@ -1,12 +1,12 @@
-"""The null condition of a network, for signatures that are common.
+"""The null condition of a network, for common signatures.
 
-What a module needs beside input and time is told by the names of its arguments; how wide it is, by
-its configuration, its attributes or its layers. The null condition is what people pass for "nothing
+The names of a module's arguments show what it needs besides input and time; its configuration, its
+attributes or its layers show how wide that is. The null condition is what people pass for "nothing
 in particular": text and pooled embeddings of zeros, masks of ones, the label of no class, a
-guidance scale of one, no image. Positions are no condition: tokens get those of their place.
+guidance scale of one, no image. Positions are no condition: each token gets its own.
 
-An argument without a default is filled if it is known. One with a default is filled only where the
-module needs it all the same, which its configuration or its layers tell.
+An argument without a default is filled if it is known. One with a default is filled only if the
+configuration or the layers show that the module needs it anyway.
 """
 
 import inspect
@@ -34,7 +34,7 @@ SELF = (
     *("low_res_image", "masked_image", "cond_img", "image_cond", "x_lr"),
 )
 GUIDANCE = ("guidance", "guidance_scale", "cfg_scale")
-#: Keys of a configuration, or attributes, that tell a width, the most particular first.
+#: Keys of a configuration, or attributes, that give a width, the most specific first.
 TEXT_WIDTHS = (
     *("encoder_hid_dim", "joint_attention_dim", "caption_channels", "text_embed_dim", "text_dim"),
     *("cap_feat_dim", "cross_attention_input_dim", "cross_attention_dim", "context_dim"),
@@ -60,7 +60,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """Of the argument."""
+        """The name of the argument."""
         return self.parameter.name
 
     @property
@@ -68,21 +68,21 @@ class Asked:
         """Whether it has no default."""
         return self.parameter.default is inspect.Parameter.empty
 
-    def said(self, *keys: str) -> Any:
-        """What the configuration or an attribute says first under one of the keys."""
-        told = (told_of(self.network, key) for key in keys)
-        return next((value for value in told if value is not None), None)
+    def setting(self, *keys: str) -> Any:
+        """The value of the first of the keys that the configuration or the attributes have."""
+        values = (setting_of(self.network, key) for key in keys)
+        return next((value for value in values if value is not None), None)
 
     def width(self, *keys: str) -> int | None:
-        """A width of one of the keys; the first of several."""
-        value = self.said(*keys)
+        """The width under the first of the keys that exists; the first one of a list."""
+        value = self.setting(*keys)
         while isinstance(value, (tuple, list)) and value:
             value = value[0]
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def configuration(network: nn.Module) -> Mapping[str, Any]:
-    """What a module keeps as its configuration, a mapping or a plain object; else empty."""
+    """The configuration that a module keeps, a mapping or a plain object; else empty."""
     for name in CONFIGURATIONS:
         kept = getattr(network, name, None)
         if isinstance(kept, Mapping):
@@ -92,12 +92,12 @@ def configuration(network: nn.Module) -> Mapping[str, Any]:
     return {}
 
 
-def told_of(network: nn.Module, key: str) -> Any:
-    """What a module says of itself under a key: in its configuration, or as an attribute."""
+def setting_of(network: nn.Module, key: str) -> Any:
+    """The value that a module has for a key, in its configuration or as an attribute."""
     config = configuration(network)
     if key in config:
         return config[key]
-    # Not by getattr: diffusers warns about entries of the configuration that are asked for so.
+    # Without getattr, because diffusers warns if it reads entries of the configuration.
     value = vars(network).get(key, getattr(type(network), key, None))
     return None if callable(value) else value
 
@@ -105,7 +105,7 @@ def told_of(network: nn.Module, key: str) -> Any:
 def null_conditions(
     network: nn.Module, arguments: Sequence[inspect.Parameter]
 ) -> tuple[Condition, ...]:
-    """The null condition of a module: what is passed for its arguments beside input and time."""
+    """The null condition of a module: what is passed for its arguments besides input and time."""
     conditions = []
     for parameter in arguments:
         asked = Asked(network, parameter)
@@ -114,10 +114,10 @@ def null_conditions(
 
 
 def _label(asked: Asked) -> Iterator[Condition]:
-    """The label of no class, or the vector of none.
+    """The label or the vector of no class.
 
-    The null label is the last row of the table of labels. A table without a null label starts with
-    independent, identically distributed rows: then one label is as good as another.
+    The null label is the last row of the table of labels. In a table without a null label the rows
+    are independent and identically distributed, so that any label will do.
     """
     if asked.name not in LABELS:
         return
@@ -142,13 +142,13 @@ def _rows(asked: Asked) -> list[int]:
 
 
 def _classes(asked: Asked) -> int:
-    """How many classes a module says it has; zero where it does not."""
-    classes = asked.said("num_classes")
+    """The number of classes that a module states; zero if it does not."""
+    classes = asked.setting("num_classes")
     return classes if isinstance(classes, int) else 0
 
 
 def class_condition(network: nn.Module, parameter: inspect.Parameter, label: int) -> Condition:
-    """A class in the place of the null condition.
+    """A class, to replace the null condition.
 
     Raises:
         InputError: if the module has fewer classes.
@@ -166,7 +166,7 @@ def class_condition(network: nn.Module, parameter: inspect.Parameter, label: int
 
 
 def _label_width(asked: Asked) -> int | None:
-    """Width of labels that are vectors: what diffusers projects, or one-hot ones as in EDM."""
+    """The width of labels that are vectors: projected ones of diffusers, or one-hot as in EDM."""
     kind = configuration(asked.network).get("class_embed_type")
     if kind in ("projection", "simple_projection"):
         return asked.width("projection_class_embeddings_input_dim")
@@ -176,10 +176,10 @@ def _label_width(asked: Asked) -> int | None:
 
 
 def _text(asked: Asked) -> Iterator[Condition]:
-    """A zero embedding of one token: attention over equal tokens does not see how many they are."""
+    """A zero embedding of one token: attention to equal tokens does not depend on their number."""
     if asked.name not in TEXTS:
         return
-    widths = asked.said(*TEXT_WIDTHS)
+    widths = asked.setting(*TEXT_WIDTHS)
     if _is_list(asked) and isinstance(widths, (tuple, list)):
         yield Several(asked.name, "", tuple(Filled("", "", (1, int(n))) for n in widths))
         return
@@ -196,7 +196,7 @@ def _is_list(asked: Asked) -> bool:
 
 
 def cross_attention_width(network: nn.Module) -> int | None:
-    """Width of what a module attends to beside its own tokens, told by keys and queries."""
+    """The width of what a module attends to besides its own tokens, from keys and queries."""
     for path, layer in network.named_modules():
         for key, query in (("to_k", "to_q"), ("k_proj", "q_proj"), ("key", "query")):
             if path.rpartition(".")[2] != key or not isinstance(layer, nn.Linear):
@@ -215,14 +215,14 @@ def _pooled(asked: Asked) -> Iterator[Condition]:
 
 
 def _mask(asked: Asked) -> Iterator[Condition]:
-    """All tokens count."""
+    """A mask in which all tokens count."""
     if asked.name in MASKS and asked.required:
         yield Filled(asked.name, "", (asked.width(*TOKENS) or 1,), 1, "int")
 
 
 def _guidance(asked: Asked) -> Iterator[Condition]:
-    """A scale of one; with a default it is needed where the scale is embedded."""
-    needed = asked.required or asked.said("guidance_embeds", "guidance_embed")
+    """A scale of one; an argument with a default needs it only if the scale is embedded."""
+    needed = asked.required or asked.setting("guidance_embeds", "guidance_embed")
     if asked.name in GUIDANCE and needed:
         yield Filled(asked.name, "", (), 1.0)
 
@@ -236,7 +236,7 @@ def _added(asked: Asked) -> Iterator[Condition]:
     """The further conditions of diffusers' U-Nets and of PixArt."""
     if asked.name != "added_cond_kwargs":
         return
-    kind = asked.said("addition_embed_type")
+    kind = asked.setting("addition_embed_type")
     if kind == "text_time":
         times = asked.width("addition_time_embed_dim") or 0
         whole = asked.width("projection_class_embeddings_input_dim") or 0

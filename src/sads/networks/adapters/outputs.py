@@ -1,10 +1,10 @@
-"""Where the prediction is in what a module returns.
+"""How the prediction is read from what a module returns.
 
-A tensor is taken as it is. Of an object, a dictionary, a list or a tuple the first part is taken
-that has the layout of the sample, those with a usual name first. A list with one tensor for each
-input is stacked. The layout of the sample is its shape; its shape with twice the channels, where a
-module also predicts variances; its shape with the channels last; or complex numbers of its shape,
-whose real part is meant.
+A tensor is taken as it is. In an object, a dictionary, a list or a tuple the first part with the
+layout of the sample is taken; parts with a usual name come first. A list with one tensor for each
+input is stacked. A part has the layout of the sample if it has its shape; its shape with twice the
+channels, because the module also predicts variances; its shape with the channels last; or its shape
+in complex numbers, whose real part is taken.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,14 +18,14 @@ NAMES = (
     *("sample", "prediction", "pred", "model_output", "noise", "eps", "epsilon", "velocity", "v"),
     *("output", "out", "x", "x0", "denoised", "last_hidden_state", "logits"),
 )
-DEEPEST = 3  # containers in containers
+DEEPEST = 3  # levels of nested containers
 
 
 class Located(NamedTuple):
     """A part of an output.
 
     Attributes:
-        value: the part, a tensor where there is one.
+        value: the part, a tensor if there is one.
         where: its place, in words; `tensor` for the whole output.
     """
 
@@ -51,13 +51,13 @@ def prediction_in(output: Any, x: Tensor) -> Located:
 
 
 def places_that_fit(output: Any, x: Tensor) -> list[str]:
-    """All places of an output that have the layout of x, in words, the one that is read first."""
+    """All places in an output with the layout of x, in words; the first is the one that is read."""
     parts = [part for part in _parts(output, "tensor", 0) if isinstance(part.value, Tensor)]
     return [part.where for part in parts if _laid_out(part.value, x) is not None]
 
 
 def _laid_out(value: Tensor, x: Tensor) -> tuple[Tensor, str] | None:
-    """A tensor in the layout of x, and what was done to it; None if it has another one."""
+    """A tensor in the layout of x, and what was done to it; None if that is not possible."""
     if value.is_complex() and value.shape == x.shape:
         return value.real, "the real part"
     if value.shape == x.shape:
@@ -92,12 +92,12 @@ def _parts(output: Any, where: str, depth: int) -> Iterator[Located]:
 
 
 def _rank(name: Any) -> int:
-    """Usual names first, others in the order they have."""
+    """The rank of a name: usual names come first, others keep their order."""
     return NAMES.index(name) if name in NAMES else len(NAMES)
 
 
 def _attributes(output: Any) -> list[str]:
-    """Names of what an object holds."""
+    """The names of the fields or attributes of an object."""
     if hasattr(output, "_fields"):  # a named tuple
         return list(output._fields)
     if is_dataclass(output):

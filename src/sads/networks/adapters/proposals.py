@@ -1,9 +1,10 @@
 """Lines for the user of a module whose call failed, found by trying.
 
-Nothing that is found here is passed by itself: after a change of the module another value might
-make the call succeed. It is proposed, and the user who writes it down says that it is meant.
+No value that is found here is passed automatically: after a change of the module another value
+might make the call succeed. It is proposed, and the user who writes it down confirms it.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -32,18 +33,22 @@ class Proposal:
     """What makes a call work.
 
     Attributes:
-        given: expressions of x and t, by the name of the argument.
-        back: the expression of `output` and x that puts the output together; empty without one.
+        given: expressions in x and t, by the name of the argument.
+        back: the expression in `output` and x that puts the output together; may be empty.
     """
 
     given: Mapping[str, str]
     back: str = ""
 
     @property
+    def returned(self) -> str:
+        """The dictionary that `inputs` returns."""
+        return "{" + ", ".join(f'"{name}": {code}' for name, code in self.given.items()) + "}"
+
+    @property
     def lines(self) -> list[str]:
         """The lines to write."""
-        entries = ", ".join(f'"{name}": {code}' for name, code in self.given.items())
-        stated = ["def inputs(x, t):", f"    return {{{entries}}}"]
+        stated = ["def inputs(x, t):", f"    return {self.returned}"]
         return stated + (
             ["def unpatchify(output, x):", f"    return {self.back}"] * bool(self.back)
         )
@@ -64,8 +69,8 @@ def values_for(member: Adapted, missing: Sequence[str], x: Tensor, t: Tensor) ->
     more = (*missing, *_guessed(member))
     rounds = (missing, _with_keys(member, missing, x, t), more)
     for names in dict.fromkeys(tuple(one) for one in rounds):
-        if names and (found := _fitting(member, names, x, t)):
-            return found
+        if names and (proposal := _fitting(member, names, x, t)):
+            return proposal
     return None
 
 
@@ -82,14 +87,14 @@ def _fitting(member: Adapted, names: Sequence[str], x: Tensor, t: Tensor) -> Pro
 
 
 def _guessed(member: Adapted) -> list[str]:
-    """Arguments that were filled, or left at None, without a configuration that tells the value."""
+    """Arguments whose value, filled or left at None, no configuration confirms."""
     labels = [one.name for one in member.convention.conditions if one.name in LABELS]
     optional = [p.name for p in arguments_of(member.network) if p.default is None]
     return [*labels, *(name for name in optional if name in GUIDANCE)]
 
 
 def _with_keys(member: Adapted, missing: Sequence[str], x: Tensor, t: Tensor) -> list[str]:
-    """The missing arguments, `argument.key` for those that the module reads as dictionaries."""
+    """The missing arguments, as `argument.key` if the module reads them as dictionaries."""
     named = []
     for name in missing:
         asked = _Asked(lambda key: _Anything())
@@ -104,9 +109,9 @@ def _with_keys(member: Adapted, missing: Sequence[str], x: Tensor, t: Tensor) ->
 
 
 class _Anything:
-    """What torch and operators take for a tensor and make more of the same of.
+    """A stand-in for a tensor: functions of torch and operators return it again.
 
-    So a module runs on to its end without a value, and tells which keys it reads on its way.
+    So a module runs to its end without a value, and shows which keys it reads on the way.
     """
 
     @classmethod
@@ -119,7 +124,7 @@ class _Anything:
         return self
 
     def __iter__(self) -> Any:
-        raise TypeError("there is no end to anything")
+        raise TypeError("this stand-in for a tensor has no entries")
 
     def __call__(self, *_: Any, **__: Any) -> "_Anything":
         return self
@@ -145,11 +150,11 @@ def other_layouts(member: Adapted, x: Tensor, t: Tensor) -> Proposal | None:
 
 
 def dictionary_for(member: Adapted, x: Tensor, t: Tensor) -> Proposal | None:
-    """The dictionary that a module with a single argument asks for, told by the keys it reads."""
+    """The dictionary that a module with a single argument needs, from the keys that it reads."""
     name = member.convention.input
     seen, times = member.seen(x, t)
     asked = _Asked(lambda key: times if _value(key) == "t" else seen)
-    # Whether it succeeds or not, the keys that were read are known.
+    # Even if the call fails, the keys that were read are known.
     with torch.no_grad(), global_state_kept(), suppress(Exception):
         member.network(asked)
     if not asked.asked or not name:
@@ -159,7 +164,7 @@ def dictionary_for(member: Adapted, x: Tensor, t: Tensor) -> Proposal | None:
 
 
 class _Asked(dict[Any, Any]):
-    """A dictionary that has every key, and keeps those that were asked for."""
+    """A dictionary that has every key, and notes those that were read."""
 
     def __init__(self, value: Callable[[str], Any]):
         super().__init__()
@@ -198,13 +203,13 @@ def _in_time(trials: Any) -> Iterator[Any]:
 
 
 def _widths(network: nn.Module, x: Tensor) -> list[int]:
-    """Widths that layers of a module take."""
-    told = [m.in_features for m in network.modules() if isinstance(m, nn.Linear)]
-    return list(dict.fromkeys([*told, x.shape[1]]))
+    """The input widths of the layers of a module."""
+    widths = [m.in_features for m in network.modules() if isinstance(m, nn.Linear)]
+    return list(dict.fromkeys([*widths, x.shape[1]]))
 
 
 def _candidates(network: nn.Module, name: str, x: Tensor) -> Iterator[Condition]:
-    """Values that an argument may take, the likely ones by its name first."""
+    """Values that an argument may take; those that its name makes likely come first."""
     widths, word = _widths(network, x), name.rpartition(".")[2]
     image = (Like(name), Filled(name, "", (1, *x.shape[2:])))
     vectors = [Filled(name, "", (n,)) for n in widths]
@@ -246,9 +251,7 @@ def _times(t: Tensor, x: Tensor) -> Iterator[_Variant]:
     sides = x.shape[2:]
     for patch in PATCHES:
         if sides and all(n % patch == 0 for n in sides):
-            tokens = 1
-            for n in sides:
-                tokens *= n // patch
+            tokens = math.prod(n // patch for n in sides)
             yield _Variant(
                 f"t[:, None].expand(-1, {tokens})", lambda x, t, k=tokens: t[:, None].expand(-1, k)
             )
@@ -281,7 +284,7 @@ def _inputs(x: Tensor) -> Iterator[_Variant]:
 
 
 def patches_together(output: Any, x: Tensor) -> str:
-    """The expression that puts tokens of square patches together; empty where it is no such."""
+    """The expression that puts tokens of square patches together; empty for other outputs."""
     if not isinstance(output, Tensor) or output.ndim != 3 or x.ndim != 4 or len(output) != len(x):
         return ""
     channels, height, width = x.shape[1:]

@@ -1,4 +1,4 @@
-"""What the user states about a call, where a module's signature does not tell it.
+"""What the user states about a call, if a module's signature does not show it.
 
     def inputs(x, t):
         return {"depth": x.new_zeros(len(x), 16)}
@@ -6,10 +6,10 @@
     def unpatchify(output, x):
         return output.transpose(1, 2).reshape(x.shape)
 
-`inputs` returns what is passed beside input and time, by the names of the arguments. What it does
-not name is found as always; it may also name the input or the time, to pass others in their place
-(a time for each token, for example). `unpatchify` gets what the module returns and makes a tensor
-of the shape of x of it. Both run under `torch.vmap`, so they must not look at values.
+`inputs` returns what is passed besides input and time, by the names of the arguments. Other
+arguments are determined as usual. It may also name the input or the time, to replace them (for
+example by a time for each token). `unpatchify` turns what the module returns into a tensor of the
+shape of x. Both run under `torch.vmap`, so they must not depend on values.
 """
 
 import math
@@ -25,16 +25,18 @@ from .conditions import Condition, passed
 
 @dataclass(frozen=True)
 class Calling:
-    """How the modules of a family are called, as far as their user says it.
+    """How the modules of a family are called, as far as their user states it.
 
     Attributes:
-        inputs: from x (N, *shape) and the times t (N,) that the module gets to further arguments.
-        unpatchify: from what the module returns and x to the prediction, of the shape of x.
+        inputs: a function of x (N, *shape) and the times t (N,) that the module gets, which returns
+            further arguments.
+        unpatchify: a function of what the module returns and of x, which returns the prediction in
+            the shape of x.
         conditions: further arguments as values.
         source: where this is stated, for the record.
-        label: the class that is passed for its labels; the null condition without one.
+        label: the class that is passed as the label; None for the null condition.
         guidance: the scale s of classifier-free guidance: the prediction is that of the null
-            condition, and s times what the condition adds to it; one is no guidance.
+            condition, plus s times what the condition adds to it; 1 means no guidance.
 
     >>> import sads
     >>> import torch
@@ -66,7 +68,7 @@ class Calling:
             raise InputError(f"guidance is a number, got {self.guidance}")
 
     def given(self, x: Tensor, t: Tensor) -> dict[str, Any]:
-        """What is stated to be passed with inputs x (N, *shape) at the times t (N,).
+        """The stated arguments with inputs x (N, *shape) at the times t (N,).
 
         Raises:
             NetworkError: if the user's function returns something else than a dictionary.
@@ -83,12 +85,12 @@ class Calling:
         return named | dict(own)
 
     def words(self, x: Tensor, t: Tensor) -> dict[str, str]:
-        """What is stated to be passed, in words, by the name of the argument."""
+        """The stated arguments in words, by name."""
         stated = f"as stated{f' in {self.source}' if self.source else ''}"
-        said = {one.name: f"{one.words}, {stated}" for one in self.conditions}
+        words = {one.name: f"{one.words}, {stated}" for one in self.conditions}
         own = {} if self.inputs is None else self.given(x, t)
-        known = {name.partition(".")[0] for name in said}
-        return said | {n: f"{_described(v)}, {stated}" for n, v in own.items() if n not in known}
+        known = {name.partition(".")[0] for name in words}
+        return words | {n: f"{_described(v)}, {stated}" for n, v in own.items() if n not in known}
 
 
 def _described(value: Any) -> str:

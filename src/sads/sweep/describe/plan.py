@@ -19,13 +19,13 @@ class Planned:
 
 
 def plan_trials(specification: Specification) -> list[Planned]:
-    """All trials, in the order in which they are run. Reads the files that they name."""
+    """All trials, in the order in which they run; this reads the files that they name."""
     trials = {trial.identity(): trial for trial in specification.trials()}
     return [Planned(identity, trial) for identity, trial in trials.items()]
 
 
 def versions(planned: Planned) -> Iterator[Planned]:
-    """A trial as each version of the draws has it, the newest first."""
+    """The trial under each version of the random draws, the newest first."""
     yield planned
     for draws in range(planned.trial.draws - 1, 0, -1):
         older = planned.trial.model_copy(update={"draws": draws})
@@ -33,7 +33,7 @@ def versions(planned: Planned) -> Iterator[Planned]:
 
 
 def as_stored(plan: Iterable[Planned], known: Container[str]) -> list[Planned]:
-    """The trials as a store knows them, some perhaps with results of an older version."""
+    """The trials as a store knows them, some perhaps under an older version of the draws."""
     return [
         next((own for own in versions(planned) if own.id in known), planned) for planned in plan
     ]

@@ -22,8 +22,8 @@ class Place(BaseModel, frozen=True, extra="forbid"):
         last: last index, inclusive.
         eigenvalue: mean over the band.
         certified: whether the band's subspace and indices are known.
-        window: over how many levels on either side the direction may be spread, the largest of a
-            band; None in sweeps that are older than this field.
+        window: over how many levels on either side the direction may be spread, the largest number
+            of the band; None in sweeps older than this field.
     """
 
     geometry: str

@@ -4,7 +4,7 @@
 |----------|--------------------|---------------|----------------|---------|-------------------|
 | `smoke`  | 20 x 16            | 1e-3          | 10             | 64      | 128               |
 | `laptop` | 500 x 256          | 1e-4          | 100            | 1,000   | all, or 10,000    |
-| `paper`  | table 1's for the network      | 1000           | 10,000  | all, or 10,000    |
+| `paper`  | those of table 1 of the paper  | 1000           | 10,000  | all, or 10,000    |
 
 SW2 and MSW2 are taken over 64 D random directions unless `projections` says otherwise. With
 `samples = 0` nothing is sampled and there are no distances. Where the law of the data is known, the
@@ -20,23 +20,23 @@ from pydantic import BaseModel, Field, field_validator
 from ...errors import InputError
 
 LEAST_SAMPLES = 4
-LARGEST_NUMBER = 10**9  # of anything that is counted here: more is surely a mistake
+LARGEST_NUMBER = 10**9  # a larger count is surely a mistake
 
 
 class Protocol(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The numbers that a trial's result depends on, beside network, data, rotation and seed.
+    """The numbers that a trial's result depends on, besides network, data, rotation and seed.
 
     Attributes:
-        iterations: updates; None for table 1's.
-        batch_size: samples a batch; None for table 1's.
-        learning_rate: of Adam; None for table 1's.
+        iterations: the number of updates; None for that of table 1 of the paper.
+        batch_size: samples in a batch; None for that of table 1.
+        learning_rate: the learning rate of Adam; None for that of table 1.
         steps: timesteps visited in sampling.
-        samples: how many are drawn, and compared with at most as many held-out ones; 0 leaves
-            sampling and distances out.
-        train: at most so many training samples; None for the whole split of a finite set, and
-            10,000 of synthetic data.
+        samples: how many samples are drawn and compared with at most as many held-out ones; 0
+            leaves sampling and distances out.
+        train: the largest number of training samples; None for the whole split of a finite set and
+            for 10,000 samples of synthetic data.
         projections: random directions of the distances; None for 64 D.
-        weight_decay: of the optimiser, decoupled from the gradient; the paper has none.
+        weight_decay: weight decay, decoupled from the gradient; the paper has none.
         moments: training steps, in ascending order, at which the risk is measured besides the end.
 
     >>> import sads
@@ -69,7 +69,7 @@ class Protocol(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return moments
 
     def identity_fields(self) -> dict[str, Any]:
-        """The fields that identify a trial; those that came later count only where they are set."""
+        """The fields that identify a trial; newer fields count only where they are set."""
         later = {"weight_decay": self.weight_decay, "moments": self.moments}
         return self.model_dump(mode="json", exclude={n for n, value in later.items() if not value})
 
@@ -88,7 +88,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
 
 
 def protocol_fields(source: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a preset's name, or of a table with `preset` and some fields replaced.
+    """The fields of a named preset, or of a table with `preset` and the fields to replace.
 
     >>> protocol_fields({"preset": "smoke", "iterations": 5})["iterations"]
     5

@@ -6,7 +6,7 @@ keep = "network"                          # or "samples": artefacts without para
 
 [[grid]]                                  # one or more; each is a product of its lists
 networks = ["iddpm-16"]
-geometry = "runs/iddpm-16"                # of `indices`, `bands`, `min` and `max`
+geometry = "runs/iddpm-16"                # for `indices`, `bands`, `min` and `max`
 indices = [0, 31, 63]                     # eigenvectors; "all" for every one
 bands = [0, 5]                            # or directions drawn from bands; "all" for every one
 
@@ -72,8 +72,8 @@ class Specification(BaseModel, frozen=True, extra="forbid"):
 
     Attributes:
         protocol: how every trial is trained, sampled and measured: a name, or numbers.
-        seeds: of the trials.
-        keep: what is kept of each trial beside its numbers.
+        seeds: the seeds of the trials.
+        keep: what is kept of each trial besides its numbers.
         grid: the networks, data and rotations, as products of lists.
 
     >>> import sads
@@ -160,7 +160,7 @@ def _numbers(places: Any, count: Any) -> Any:
 
 
 def _size(grid: Grid, network: NetworkSpec) -> int:
-    """D, which `all` indices need."""
+    """The number of values in a sample, which `indices = "all"` needs."""
     return math.prod(network.family(parse_shape(grid.shape) if grid.shape else None).shape)
 
 
@@ -196,7 +196,7 @@ def load_specification(path: str | Path) -> Specification:
 
 
 def _first(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first complaint, with its place and what to do; a misspelt key explains a missing one."""
+    """The first error, with its place and what to do; a misspelt key comes before a missing one."""
     first = min(error.errors(), key=lambda complaint: complaint["type"] != "extra_forbidden")
     place = [f"{p + 1}" if isinstance(p, int) else p for p in first["loc"]]
     where, key = " ".join(place), str(first["loc"][-1]) if first["loc"] else ""

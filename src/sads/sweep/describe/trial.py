@@ -1,8 +1,8 @@
 """A trial: one training of one network on one dataset, sampled and measured.
 
-Its identity is the digest of its canonical JSON, with the content of every file it names in place
-of the path. Everything random comes from its seed, so that trials of one seed are paired: they
-share initialisation, batches and noise across directions and rotations.
+Its identity is the digest of its canonical JSON, in which the content of every file replaces its
+path. Everything random comes from its seed, so that trials of one seed are paired: they share
+initialisation, batches and noise across directions and rotations.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from ...specs.digests import geometry_digest, path_digest
 from .protocol import Protocol
 
 FORMAT = "sads.trial/1"
-#: Networks that say they predict these were once trained on noise; their trials now say otherwise.
+#: Networks with these predictions were once trained on noise; `target` marks trials of today.
 OWN_TARGETS = ("v", "x0")
 ROTATIONS = ("identity", "random", "min", "max", "whiten")
 
@@ -30,13 +30,13 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         network: what is trained.
         data: what it is trained on, without `count`, `seed` and `split`, which belong to the
             protocol and to the seed.
-        shape: shape of one sample, CxHxW; None for the preset's.
+        shape: shape of one sample, CxHxW; None for that of the preset.
         rotation: of the data: `identity`, `random`, `min`, `max`, `whiten` or a directory.
         geometry: directory of the geometry that `min` and `max` refer to.
-        rank: leading data directions that the rotation moves; None for all.
+        rank: how many leading data directions the rotation moves; None for all.
         protocol: how it is trained, sampled and measured.
-        seed: of the initialisation, the data and all noise.
-        draws: version of the random draws; trials that do not say it are of the first.
+        seed: the seed of the initialisation, the data and all noise.
+        draws: version of the random draws; trials that do not name it have the first.
 
     >>> import sads
     >>> protocol = sads.Protocol(iterations=500)
@@ -73,10 +73,10 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         return self
 
     def identity(self) -> str:
-        """The digest that the trial is known by.
+        """The digest that identifies the trial.
 
         Raises:
-            InputError: if a file it names is not there.
+            InputError: if a file that it names does not exist.
         """
         fields = self.model_dump(mode="json") | {"protocol": self.protocol.identity_fields()}
         if self.draws == 1:
@@ -113,8 +113,13 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         named = [self.rotation_directory, self.geometry and Path(self.geometry)]
         return (*self.network.paths(), *self.data.paths(), *(path for path in named if path))
 
+    @property
+    def kind(self) -> tuple[NetworkSpec, str | None, Protocol]:
+        """Trials of one kind take about the same time."""
+        return self.network, self.shape, self.protocol
+
     def __str__(self) -> str:
-        """In a few words, for tables."""
+        """The trial in a few words, for tables."""
         return in_words(str(self.network), str(self.data), self.rotation, self.rank, self.seed)
 
 

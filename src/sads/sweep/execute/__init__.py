@@ -1,1 +1,1 @@
-"""How a sweep runs: the driver, its workers, one trial from start to end."""
+"""How a sweep runs: the driver, its workers, and one trial from start to end."""

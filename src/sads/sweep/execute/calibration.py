@@ -1,8 +1,8 @@
-"""How long a sweep will take, measured: a few steps of each kind of trial, on its workers.
+"""How long a sweep will take, measured by a few steps of each kind of trial on its workers.
 
-As many calibrations as there are workers run at the same time, so that the estimate includes what
-they take from each other. Training is timed at batches of at most 128 and scaled to the protocol's,
-sampling for one chunk, distances for at most 500 samples, risk at the coarsest tolerance.
+All workers calibrate at the same time, so that the estimate includes how much they slow each other
+down. Training is timed at batches of at most 128 and scaled to the batch of the protocol, sampling
+for one chunk, distances for at most 500 samples, risk at the coarsest tolerance.
 """
 
 import math
@@ -24,7 +24,7 @@ BUDGET_SECONDS = 3.0  # for each of training and sampling
 MOST_STEPS = 20
 BATCH = 128
 ROWS = 500
-FINE_RISK = 3  # evaluations for the risk of a trial, relative to the least
+FINE_RISK = 3  # evaluations that the risk of a trial takes, relative to the coarsest one
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Estimate:
     """What pending trials will take.
 
     Attributes:
-        kinds: an example of each kind of trial, how many there are, and what one costs.
+        kinds: an example of each kind of trial, the number of that kind, and the cost of one.
         slots: trials that run at once.
-        seconds: all of them.
+        seconds: the time for all of them.
     """
 
     kinds: list[tuple[Trial, int, Timings]]
@@ -47,10 +47,8 @@ def estimate(pending: list[Planned], engine: Engine) -> Estimate:
     kinds: dict[tuple[Any, ...], Trial] = {}
     counts: Counter[tuple[Any, ...]] = Counter()
     for planned in pending:
-        trial = planned.trial
-        key = trial.network, trial.shape, trial.protocol
-        kinds.setdefault(key, trial)
-        counts[key] += 1
+        kinds.setdefault(planned.trial.kind, planned.trial)
+        counts[planned.trial.kind] += 1
     measured = []
     for key, trial in kinds.items():
         text = trial.seen_from(Path.cwd()).model_dump_json()
@@ -64,11 +62,6 @@ def estimate(pending: list[Planned], engine: Engine) -> Estimate:
     slots = max(1, min(engine.slots, len(pending)))
     total = sum(count * cost.seconds for _, count, cost in measured)
     return Estimate(measured, slots, total / slots)
-
-
-def _mean(costs: list[Timings]) -> Timings:
-    names = Timings.model_fields
-    return Timings(**{n: sum(getattr(c, n) for c in costs) / len(costs) for n in names})
 
 
 class _EnoughError(Exception):
@@ -94,7 +87,7 @@ def _clock(times: list[float]) -> None:
 
 
 def _pace(times: list[float]) -> float:
-    """Seconds of a step; the first one warms up."""
+    """Seconds per step; the first one is warm-up and does not count."""
     return (times[-1] - times[0]) / max(1, len(times) - 1)
 
 
@@ -162,7 +155,7 @@ def _distance(trial: Trial) -> float:
 
 
 def _risk(trial: Trial) -> float:
-    """A coarse risk of an untrained network, times what a fine one usually takes."""
+    """The time for a coarse risk of an untrained network, scaled to that of a fine one."""
     from ...learning import Optimum, measure_risk
 
     family = family_of(trial)

@@ -1,4 +1,4 @@
-"""Whether the trials of a sweep can run at all, told before any of them does."""
+"""Whether the trials of a sweep can run at all, checked before the first one starts."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,10 +15,10 @@ Shape = tuple[int, ...]
 
 
 def check_trials(plan: Iterable[Planned]) -> list[Planned]:
-    """The same trials with their places, after making sure that each can run.
+    """Check that each trial can run, and return the trials with their places in a spectrum.
 
     Raises:
-        SadsError: for a network, data, index or rotation that does not exist or does not fit.
+        SadsError: if a network, data, an index or a rotation does not exist or does not fit.
     """
     shapes: dict[tuple[NetworkSpec, str | None], Shape] = {}
     places: dict[tuple[DataSpec, Shape], Place | None] = {}

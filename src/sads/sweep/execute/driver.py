@@ -1,11 +1,11 @@
-"""The driver of a sweep: hands out trials, records what comes back, survives what goes wrong.
+"""The driver of a sweep: it hands out trials, records results and survives failures.
 
-- A trial whose worker dies is run again, after the others; when it has cost more workers than
-  `retries` allows it is quarantined, and the rest goes on.
-- An error that would come again (bad input, a diverged training) fails the trial at once; others
-  are tried again up to `retries` times.
-- A full disk pauses the sweep: nothing is blamed, and the same command goes on.
-- The first Ctrl-C (or SIGTERM) stops the workers and ends in order; the second at once.
+- A trial whose worker dies is run again, after the others. When it has cost more workers than
+  `retries` allows, it is quarantined and the rest goes on.
+- An error that would happen again (bad input, a diverged training) fails the trial at once; after
+  other errors a trial is tried again up to `retries` times.
+- A full disk pauses the sweep without a failed trial, and the same command resumes it.
+- The first Ctrl-C (or SIGTERM) stops the workers and ends in order; the second stops at once.
 """
 
 import shutil
@@ -34,17 +34,17 @@ RETRIES = 3
 
 
 class PausedError(SadsError):
-    """A sweep that cannot go on now; the same command resumes it."""
+    """A sweep that cannot continue now; the same command resumes it."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a sweep stands.
+    """How far a sweep is.
 
     Attributes:
-        counts: trials of each status.
+        counts: the number of trials of each status.
         running: trials that are running, in words.
-        seconds_left: until all pending trials are done, once one has finished.
+        seconds_left: the time until all pending trials are done; None until one has finished.
     """
 
     counts: Counter[str]
@@ -54,7 +54,7 @@ class Progress:
 
 @dataclass
 class _State:
-    """What the driver keeps in memory; nothing of it is needed to resume."""
+    """What the driver keeps in memory; none of it is needed to resume."""
 
     status: dict[str, str]
     queue: deque[str]
@@ -67,8 +67,8 @@ class Driver:
     """One run over the pending trials of a store.
 
     Args:
-        store: of the sweep; the caller holds the lock of its directory.
-        trials: by their identities.
+        store: the store of the sweep; the caller holds the lock of its directory.
+        trials: the trials by their identities.
         engine: where they run; the caller closes it.
         conditions: how they run.
         retries: further attempts of a trial that fails or loses its worker.
@@ -96,7 +96,7 @@ class Driver:
 
         Raises:
             PausedError: for a full disk, or workers that can run no trial.
-            KeyboardInterrupt: after Ctrl-C, when everything known is recorded.
+            KeyboardInterrupt: after Ctrl-C, when all results so far are recorded.
         """
         state = self._state
         with _interruptible() as stop:
@@ -125,7 +125,7 @@ class Driver:
             state.running[self._engine.submit(run_job, job.model_dump_json())] = identity
 
     def _record(self, ended: list[tuple[str, Future[str]]]) -> None:
-        """Record what came back; a sweep that has to stop records the rest first."""
+        """Record the calls that ended; a sweep that has to stop records the others first."""
         results: list[TrialResult] = []
         trouble: SadsError | None = None
         for identity, future in ended:
@@ -148,11 +148,11 @@ class Driver:
             self._store.record(results)
         except (ArtefactError, OSError) as error:
             raise PausedError(
-                f"the sweep is paused: {error}; make room and run the same command to go on"
+                f"the sweep is paused: {error}; make room and run the same command to resume it"
             ) from error
         for result in results:
             self._state.status[result.id] = DONE
-            known = self._state.seconds.setdefault(_kind(result.trial), [])
+            known = self._state.seconds.setdefault(result.trial.kind, [])
             known.append(result.timings.seconds)
             shutil.rmtree(self._store.layout.work(result.id), ignore_errors=True)
 
@@ -168,7 +168,7 @@ class Driver:
             return outcome.result
         failure = outcome.failure
         if failure.kind == "disk":
-            raise PausedError(f"the sweep is paused: {failure.error}; the same command goes on")
+            raise PausedError(f"the sweep is paused: {failure.error}; the same command resumes it")
         if failure.kind == "setup":
             raise PausedError(f"the sweep has stopped: {failure.error}")
         if failure.kind == "final":
@@ -178,7 +178,7 @@ class Driver:
         return None
 
     def _again(self, identity: str, failures: int, status: str, error: str) -> None:
-        """Put a trial behind the others, or give it up."""
+        """Queue a trial again, after the others, or give it up."""
         self._state.failures[identity] += failures
         if self._state.failures[identity] > self._retries:
             self._give_up(identity, status, error)
@@ -196,20 +196,15 @@ class Driver:
             self._on_progress(Progress(counts, running, self._seconds_left()))
 
     def _seconds_left(self) -> float | None:
-        """From the mean time of finished trials of the same kind, or else of any kind."""
+        """An estimate from the mean time of finished trials of the same kind, or of any kind."""
         state = self._state
         means = {kind: sum(known) / len(known) for kind, known in state.seconds.items()}
         if not means:
             return None
         usual = sum(means.values()) / len(means)
         ahead = (*state.queue, *state.running.values())
-        total = sum(means.get(_kind(self._trials[i]), usual) for i in ahead)
+        total = sum(means.get(self._trials[i].kind, usual) for i in ahead)
         return total / max(1, min(self._engine.slots, len(ahead)))
-
-
-def _kind(trial: Trial) -> tuple[Any, ...]:
-    """Trials of one kind take about the same time."""
-    return trial.network, trial.shape, trial.protocol
 
 
 def _exception(future: Future[str]) -> BaseException | None:
@@ -221,7 +216,7 @@ def _exception(future: Future[str]) -> BaseException | None:
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets; the second Ctrl-C is Python's own."""
+    """An event that the first Ctrl-C or SIGTERM sets; the second Ctrl-C interrupts at once."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop

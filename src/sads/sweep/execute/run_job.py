@@ -1,9 +1,9 @@
 """One job of a worker: a trial from its JSON to its published result.
 
-A worker may be killed at any moment. A trial goes on from its last checkpoints, bit for bit, and
-everything is written inside the trial's own directory first, whose lock the worker holds; a result
-appears under its final name when it is whole. A second worker on the same trial (the first may have
-outlived its driver) waits for the lock and finds the result.
+A worker may be killed at any moment. A trial resumes from its last checkpoints, bit for bit.
+Everything is first written inside the trial's own directory, whose lock the worker holds, and a
+result gets its final name only when it is complete. A second worker on the same trial (the first
+may have outlived its driver) waits for the lock and finds the result.
 """
 
 import errno
@@ -24,7 +24,7 @@ from ..store.layout import Layout, publish
 from ..store.outcome import Failure, Job, Kind, Outcome, Provenance, TrialResult, read_result
 from .run_trial import run_trial, start_again
 
-WAIT_SECONDS = 0.5  # between looks at the lock of another worker
+WAIT_SECONDS = 0.5  # between two tries of a lock that another worker holds
 
 
 class SetupError(SadsError):
@@ -37,7 +37,7 @@ def run_job(text: str) -> str:
     try:
         outcome = Outcome(result=_run(job))
     except Exception as error:
-        outcome = Outcome(failure=Failure(id=job.id, kind=_kind(error), error=_say(error)))
+        outcome = Outcome(failure=Failure(id=job.id, kind=_kind(error), error=_message(error)))
     return outcome.model_dump_json()
 
 
@@ -49,7 +49,7 @@ def _kind(error: Exception) -> Kind:
     return "final" if isinstance(error, SadsError) else "passing"
 
 
-def _say(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return " ".join(str(error).split()) if isinstance(error, SadsError) else brief(error)
 
 
@@ -67,7 +67,7 @@ def _run(job: Job) -> TrialResult:
     trial = _checked(job, layout)
     work = layout.work(job.id)
     with _held(work):
-        with suppress(ArtefactError):  # none yet, or a damaged one, which is replaced
+        with suppress(ArtefactError):  # no result yet, or a damaged one, which is replaced
             return read_result(layout.result(job.id))
         _begin(job, work)
         with limited_threads(job.threads):
@@ -77,7 +77,7 @@ def _run(job: Job) -> TrialResult:
 
 
 def _begin(job: Job, work: Path) -> None:
-    """Go on from checkpoints only if the same code made them, in the same way."""
+    """Keep checkpoints only if the same code made them, under the same conditions."""
     stamp, own = work / "made-by.txt", f"{job.code}, {job.device}, {job.threads} threads".encode()
     if stamp.is_file() and stamp.read_bytes() == own:
         return
@@ -109,7 +109,7 @@ def _computed(job: Job, trial: Trial, work: Path) -> TrialResult:
 
 
 def _checked(job: Job, layout: Layout) -> Trial:
-    """The trial with paths that hold here; this worker must see what the driver saw."""
+    """The trial with paths for this worker, which must see the files that the driver saw."""
     host = socket.gethostname()
     if job.code != code_version():
         raise SetupError(
@@ -118,8 +118,8 @@ def _checked(job: Job, layout: Layout) -> Trial:
         )
     if job.trial.draws != DRAWS:
         raise SetupError(
-            f"{host} draws with version {DRAWS}, the trial {job.trial} with {job.trial.draws}: "
-            "start a new sweep"
+            f"{host} uses version {DRAWS} of the random draws, the trial {job.trial} uses version "
+            f"{job.trial.draws}: start a new sweep"
         )
     if not layout.database.is_file():
         raise SetupError(
@@ -148,7 +148,7 @@ def _check_device(device: str, host: str) -> None:
 
 @contextmanager
 def _held(work: Path) -> Iterator[None]:
-    """The lock of a trial's directory, waiting until it is free."""
+    """Hold the lock of a trial's directory, after waiting until it is free."""
     with ExitStack() as stack:
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Start or resume a sweep: one writer, one specification, and everything known taken in first."""
+"""Start or resume a sweep: one writer, one specification, and known results are recorded first."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -42,23 +42,24 @@ def run_sweep(
 
     Args:
         specification: a TOML file or its content.
-        out: directory of the sweep; a sweep that is there already is resumed.
+        out: directory of the sweep; a sweep that is already there is resumed.
         engine: `local`, `dask`, `dask:ADDRESS` or an engine.
-        workers: trials at once; by default the cores of this machine, or the scheduler's threads.
+        workers: trials at once; by default the cores of this machine, or the threads of the
+            scheduler.
         device: `cpu` or `cuda`.
         threads: torch threads of each trial; the bits of the results depend on it.
         retries: further attempts of a trial that fails or loses its worker.
         retry_failed: run failed and quarantined trials again.
-        seed_from: a CSV of results; trials that it has are not computed again.
+        seed_from: a CSV of results; trials in it are not computed again.
         on_progress: called with the progress a few times a second.
 
     Returns:
-        what the sweep has found; its `statuses` say how many trials are `done`, `failed` or
+        the results of the sweep; `statuses` says how many trials are `done`, `failed` or
         `quarantined`.
 
     Raises:
-        SadsError: for bad input, a directory in use, another sweep there, or a full disk.
-        KeyboardInterrupt: after Ctrl-C; everything finished is recorded.
+        SadsError: for bad input, a directory in use, another sweep in it, or a full disk.
+        KeyboardInterrupt: after Ctrl-C; all finished trials are recorded.
 
     >>> import sads, tempfile
     >>> grid = {"networks": ["mlp"], "shape": "1x4x4", "data": ["rank-one:dct:3"]}
@@ -111,7 +112,7 @@ def dry_run(
     workers: int | None = None,
     device: str = "cpu",
 ) -> tuple[list[Planned], Estimate]:
-    """The trials that `run_sweep` would run, and what they would take; writes nothing."""
+    """The trials that `run_sweep` would run, and how long they would take; writes nothing."""
     plan = plan_trials(_specification(specification))
     layout = None if out is None else Layout(Path(out))
     if layout is None or read_facts(layout) is None:
@@ -147,11 +148,11 @@ def _running(
 
 
 def _checked(layout: Layout, asked: Specification, plan: list[Planned]) -> list[Planned]:
-    """The plan for a new sweep; for a known one it has been checked already."""
+    """The checked plan; that of a sweep that exists was checked when it began."""
     try:
         known = read_facts(layout)
     except DamagedError:
-        known = None  # made again once this process has the directory for itself
+        known = None  # it is made again once this process holds the lock of the directory
     if known is None:
         return check_trials(plan)
     refuse_other(layout, known, facts_of(asked, as_stored(plan, known["trials"])))

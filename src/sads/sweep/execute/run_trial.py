@@ -1,6 +1,6 @@
-"""What a trial does: train, sample, measure against held-out data and against the optimum.
+"""What a trial does: train, sample, and measure against held-out data and the optimum.
 
-Training and sampling go on from their last checkpoints in the trial's own directory, bit for bit.
+Training and sampling resume from their last checkpoints in the trial's own directory, bit for bit.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from ...networks import ScoreFamily
 
 CHECKPOINT_SECONDS = 60.0
-KEPT_SAMPLES = 256  # in the artefact: enough to look at
+KEPT_SAMPLES = 256  # samples in the artefact: enough to look at
 TRAINING, SAMPLES, MOMENTS = "training", "samples.safetensors", "moments.json"
 SAMPLES_FORMAT = "sads.samples/1"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a trial has come to; `artefact` is the digest of the file that keeps the rest."""
+    """What a trial measured; `artefact` is the digest of the file with tensors and samples."""
 
     metrics: Metrics
     moments: tuple[Moment, ...]
@@ -46,7 +46,7 @@ class Measured:
 
 
 def start_again(work: Path) -> None:
-    """Forget what has been computed of a trial."""
+    """Delete what has been computed for a trial so far."""
     shutil.rmtree(work / TRAINING, ignore_errors=True)
     for name in (SAMPLES, MOMENTS):
         (work / name).unlink(missing_ok=True)
@@ -55,12 +55,12 @@ def start_again(work: Path) -> None:
 def run_trial(
     trial: Trial, work: Path, layout: Layout, *, device: str, keep_network: bool
 ) -> Measured:
-    """Compute a trial, from wherever it has got to.
+    """Compute a trial, starting from its last checkpoints if there are any.
 
     Args:
-        trial: with paths that hold here.
+        trial: the trial, with paths that exist on this machine.
         work: its own directory.
-        layout: of the sweep, where the artefact goes.
+        layout: the layout of the sweep, which says where the artefact goes.
         device: where to compute.
         keep_network: whether the artefact has the trained parameters.
     """
@@ -92,7 +92,7 @@ def run_trial(
 def _train(
     trial: Trial, family: "ScoreFamily", data: "Dataset", work: Path, device: str
 ) -> "tuple[Trained, tuple[Moment, ...], float]":
-    """The trained network, the risk at each moment on the way, and the seconds that took."""
+    """The trained network, the risk at each moment, and the seconds that these risks took."""
     from ...diffusion import settings_for, train
     from ...specs.rotations import rotation_for
 
@@ -125,7 +125,7 @@ def _train(
 
 
 def _distances(trial: Trial, samples: Float[np.ndarray, "N ..."]) -> dict[str, float | int | None]:
-    """Distances to held-out data; without samples there are none."""
+    """Distances to held-out data; all are None if there are no samples."""
     from ...distances import Distance, leakage, measure_distance
 
     if not len(samples):
@@ -146,7 +146,7 @@ def _distances(trial: Trial, samples: Float[np.ndarray, "N ..."]) -> dict[str, f
 def _sample(
     trial: Trial, trained: "Trained", work: Path, device: str
 ) -> tuple[Float[np.ndarray, "N ..."], float]:
-    """Samples of the trained network, and the seconds they took; known ones are not drawn again."""
+    """Samples of the trained network, resumed from those stored, and the seconds they took."""
     from ...diffusion import samples_of
 
     if not trial.protocol.samples:
@@ -175,7 +175,7 @@ def _sample(
 def known_samples(
     path: Path, shape: tuple[int, ...], most: int
 ) -> tuple[Float[np.ndarray, "N ..."] | None, float]:
-    """Samples that were stored before, and the seconds they took; None if there are none."""
+    """Samples stored by an earlier attempt, and the seconds they took; None if there are none."""
     try:
         tensors = read_sealed(path, SAMPLES_FORMAT).tensors
         with sensible(path):

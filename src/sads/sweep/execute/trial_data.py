@@ -1,4 +1,4 @@
-"""The network and the data of a trial, as its seed and its protocol have them."""
+"""The network and the data of a trial, as its seed and its protocol determine them."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ def family_of(trial: Trial) -> "ScoreFamily":
 
 
 def dataset(trial: Trial, shape: tuple[int, ...], split: str, most: int | None) -> "Dataset":
-    """The data of a trial: drawn by its seed, or at most so many samples of a finite set."""
+    """The data of a trial: drawn by its seed, or at most `most` samples of a finite set."""
     from ...data import Dataset
 
     if trial.data.synthetic:

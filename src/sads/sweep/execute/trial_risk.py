@@ -1,8 +1,8 @@
 """The exact risk of a trial's network: at its end, and at the moments that its protocol names.
 
-A training stops at each moment, so that the network there is what the checkpoint holds, and then
-goes on, bit for bit as if it had not stopped. What has been measured is kept in the directory of
-the trial, since a training cannot go back.
+A training stops at each moment, so that the checkpoint holds the network of that step, and then
+goes on, bit for bit as if it had not stopped. Measured risks are kept in the directory of the
+trial, since a training cannot go back to an earlier step.
 """
 
 import json
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ...data import Law
     from ...diffusion import Trained
 
-TOLERANCE = 0.02  # of the total; the part along the data and nats are known to 2.5 times as much
+TOLERANCE = 0.02  # of the total; the part along the data and nats get 2.5 times as much
 _MOMENTS = TypeAdapter(tuple[Moment, ...])
 
 
 def risk_numbers(trained: "Trained", law: "Law | None", seed: int) -> RiskNumbers:
-    """The risk of a trained network on data of a known law; no numbers where it is not known.
+    """The risk of a trained network on data of a known law; without a law there are no numbers.
 
-    A network that was trained on whitened data predicts another noise, and has no risk here.
+    A network that was trained on whitened data predicts a different noise, so it has no risk here.
     """
     if law is None or not (trained.rotation is None or trained.rotation.keeps_noise):
         return RiskNumbers()
@@ -56,10 +56,10 @@ def risk_numbers(trained: "Trained", law: "Law | None", seed: int) -> RiskNumber
 
 
 class KeptMoments:
-    """The moments of a trial that have been measured, in a file.
+    """The moments of a trial that have been measured, kept in a file.
 
     Args:
-        path: of the file.
+        path: the file.
     """
 
     def __init__(self, path: Path):
@@ -70,19 +70,19 @@ class KeptMoments:
         return step in self._by_step
 
     def add(self, step: int, numbers: RiskNumbers) -> None:
-        """Keep one more."""
+        """Add a moment and write the file."""
         self._by_step[step] = Moment(step=step, **numbers.model_dump())
         content = {"moments": json.loads(_MOMENTS.dump_json(self.all))}
         atomic_write(self._path, write_bytes(seal_json(content)))
 
     @property
     def all(self) -> tuple[Moment, ...]:
-        """All of them, in the order of their steps."""
+        """All moments, in the order of their steps."""
         return tuple(self._by_step[step] for step in sorted(self._by_step))
 
 
 def _read(path: Path) -> tuple[Moment, ...]:
-    """What a file holds; nothing if there is none, or a damaged one."""
+    """The moments in a file; none if it does not exist or is damaged."""
     if not path.is_file():
         return ()
     try:

@@ -1,9 +1,9 @@
 """What a sweep knows, in SQLite: trials, status, metrics, timings, provenance.
 
-One process writes, the driver; any number may read meanwhile (write-ahead log). A trial is recorded
-in one transaction, whole or not at all. Losing the last transactions in a power cut loses nothing:
-every result is also a file of its own on disk, and the next driver indexes those it does not know.
-A damaged database is not believed (see `rows`); the next driver makes it again from those files.
+Only the driver writes; any number of processes may read at the same time (write-ahead log). A trial
+is recorded in one transaction, whole or not at all. If a power cut takes the last transactions,
+nothing is lost: every result is also a file on disk, and the next driver records those it does not
+know. A damaged database is refused (see `rows`); the next driver makes it again from those files.
 """
 
 import json
@@ -35,7 +35,7 @@ from .rows import (
 )
 
 VERSION = 4
-# Columns that a version has and the one before it had not.
+# The columns that each version added.
 _ADDED = {
     2: {SEAL: "TEXT"},
     3: dict.fromkeys([*RiskNumbers.model_fields, "risk_seconds"], "REAL") | {"moments": "TEXT"},
@@ -63,7 +63,7 @@ PRAGMA user_version = {VERSION};
 
 
 class Store:
-    """The database of a sweep, as its driver sees it; see `read_rows` for everybody else."""
+    """The database of a sweep for its driver; everybody else uses `read_rows`."""
 
     def __init__(self, layout: Layout):
         self.layout = layout
@@ -88,7 +88,7 @@ class Store:
             return _check_version(self._connection, self.layout.database) == 0
 
     def create(self, plan: Iterable[Planned], facts: dict[str, Any]) -> None:
-        """Store the trials of a sweep and some facts about it, all at once."""
+        """Store the trials of a sweep and some facts about it in one transaction."""
         rows = [
             (p.id, i, p.trial.model_dump_json(), p.place.model_dump_json() if p.place else None)
             for i, p in enumerate(plan)
@@ -115,13 +115,13 @@ class Store:
             seal_rows(run)
 
     def statuses(self) -> dict[str, str]:
-        """The status of every trial, in the order in which they are run."""
+        """The status of every trial, in the order in which they run."""
         with translated(self.layout.database):
             statuses = self._connection.execute("SELECT id, status FROM trials ORDER BY number")
             return dict(statuses.fetchall())
 
     def record(self, results: Iterable[TrialResult]) -> None:
-        """Record results; one that is known already stays as it is."""
+        """Record results; a result that is already known stays as it is."""
         rows = [_values(result) for result in results]
         columns = (*NUMBERS, "moments", "code", "artefact", "provenance", "attempts")
         update = (
@@ -133,7 +133,7 @@ class Store:
             seal_rows(run, [row["id"] for row in rows])
 
     def rename(self, trials: Mapping[str, Planned]) -> None:
-        """Put other versions of trials in the place of those that have no result."""
+        """Replace trials without a result by other versions of them."""
         update = f"UPDATE trials SET id = ?, trial = ? WHERE id = ? AND status != '{DONE}'"
         with self._transaction() as run:
             run.executemany(
@@ -155,7 +155,7 @@ class Store:
             seal_rows(run, [identity])
 
     def forgive(self) -> int:
-        """Put failed and quarantined trials back, and return how many there were."""
+        """Queue failed and quarantined trials again, and return their number."""
         with self._transaction() as run:
             forgiven = run.execute(
                 "UPDATE trials SET status = ?, error = NULL, attempts = 0 WHERE status IN (?, ?)",
@@ -226,8 +226,8 @@ def read_rows(out: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that sees one state of the database and cannot change it."""
     with translated(path):
-        # A reader makes shared memory beside the file unless a writer, perhaps of another user, has
-        # made it. Where it may not and there is no log, nobody is writing.
+        # A reader creates shared memory beside the file unless a writer, perhaps of another user,
+        # has done so. If it may not create it and there is no log, nobody is writing.
         log = path.with_name(f"{path.name}-wal")
         usual = os.access(path.parent, os.W_OK) or log.exists()
         connection = _connect(path, "ro" if usual else "ro&immutable=1")
@@ -239,8 +239,8 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """Flat but for the protocol: id, status, metrics, the trial's fields, place, the rest."""
-    # Through the model, so that older rows have the fields that came later.
+    """A row without nesting, except for the protocol: id, status, metrics, fields of the trial."""
+    # The model gives older rows the fields that were added later.
     trial = Trial.model_validate_json(row["trial"]).model_dump(mode="json")
     place, provenance = json.loads(row["place"] or "{}"), json.loads(row["provenance"] or "{}")
     numbers = {name: row.get(name) for name in NUMBERS}
@@ -279,7 +279,7 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def set_aside(layout: Layout) -> None:
-    """Move a damaged database out of the way of a new one; the caller holds the directory."""
+    """Rename a damaged database to make room for a new one; the caller holds the lock."""
     for path in layout.root.glob(f"{layout.database.name}*"):
         if not path.name.endswith(".damaged"):
             path.replace(path.with_name(f"{path.name}.damaged"))

@@ -1,4 +1,4 @@
-"""Results that a sweep has already: in files of its own, or in a table of another sweep."""
+"""Results that exist already: in files of the sweep, or in a table of another sweep."""
 
 import shutil
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ from .rows import DONE
 
 
 def take_over(store: Store, plan: list[Planned], results: Iterable[TrialResult]) -> None:
-    """Record results from elsewhere, of the newest version of the draws that there is for each.
+    """Record results of another sweep; of each trial the one with the newest version of the draws.
 
-    They are kept as files too, so that the database can be made again from them.
+    They are also written as files, so that the database can be made again from them.
     """
     known = {result.id: result for result in results}
     stored = as_stored(plan, store.statuses())
@@ -31,7 +31,7 @@ def take_over(store: Store, plan: list[Planned], results: Iterable[TrialResult])
 
 
 def renew(store: Store, plan: list[Planned]) -> list[Planned]:
-    """The trials of a store, after those of older draws that have no result were begun anew."""
+    """Restart unfinished trials of older draws with the current ones; return the store's trials."""
     status = store.statuses()
     pairs = list(zip(as_stored(plan, status), plan, strict=True))
     older = {old.id: new for old, new in pairs if old.id != new.id and status[old.id] != DONE}
@@ -43,7 +43,7 @@ def renew(store: Store, plan: list[Planned]) -> list[Planned]:
 
 
 def index_files(store: Store) -> None:
-    """Record results that workers wrote and no driver lived to see, and clear up behind them."""
+    """Record results that workers wrote after their driver had ended, and remove leftovers."""
     layout, status = store.layout, store.statuses()
     results = []
     for path in sorted(layout.results.glob("*.json")):
@@ -52,10 +52,10 @@ def index_files(store: Store) -> None:
         try:
             result = read_result(path)
         except ArtefactError:
-            path.unlink()  # damaged by something else than us: the trial is run again
+            path.unlink()  # it is damaged, so the trial runs again
             continue
         if result.artefact and not layout.artefact(result.artefact).is_file():
-            path.unlink()  # a power cut took its artefact
+            path.unlink()  # its artefact was lost in a power cut
             continue
         results.append(result)
     settle(layout)

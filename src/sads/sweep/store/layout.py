@@ -1,10 +1,10 @@
-"""Where a sweep keeps what, inside its directory.
+"""The files and directories inside the directory of a sweep.
 
-sweep.sqlite             the index of everything known; the driver alone writes it
-results/ID.json          one whole file for each finished trial, written by its worker
+sweep.sqlite             the index of everything known; only the driver writes it
+results/ID.json          one complete file for each finished trial, written by its worker
 artefacts/SHA256.safetensors   losses, samples and parameters, named by their content
 work/ID/                 checkpoints of an unfinished trial; removed when it is recorded
-workers.log              what local workers say on standard error
+workers.log              what local workers write to standard error
 """
 
 import hashlib
@@ -53,13 +53,13 @@ class Layout:
 
 
 def publish(content: bytes, work: Path, place: Path) -> None:
-    """Write a file in a trial's own directory and move it, whole, to where others look for it.
+    """Write a file in a trial's own directory and move the complete file to its final place.
 
-    The file itself is on disk then. That its name is too is the driver's business (`settle`), once
-    for many.
+    Afterwards its content is on disk. The driver makes sure that its name is too, for many files at
+    once (`settle`).
 
     Raises:
-        ArtefactError: if that fails; there is nothing new then.
+        ArtefactError: if that fails; then there is no new file.
     """
     temporary = work / place.name
     try:
@@ -72,10 +72,10 @@ def publish(content: bytes, work: Path, place: Path) -> None:
 
 
 def read_published(layout: Layout, digest: str) -> "dict[str, np.ndarray]":
-    """The tensors in an artefact of a sweep, verified by its name.
+    """The tensors in an artefact of a sweep, checked against the digest in its name.
 
     Raises:
-        ArtefactError: if it is not there or damaged.
+        ArtefactError: if it is missing or damaged.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load

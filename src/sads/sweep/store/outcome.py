@@ -1,4 +1,4 @@
-"""What passes between driver and workers, as JSON: a job there, an outcome back.
+"""The messages between driver and workers, as JSON: a job is sent, an outcome comes back.
 
 A finished result is also a file, with a checksum; see `sads.storage.sealed`.
 """
@@ -19,7 +19,7 @@ Size = Annotated[float, Field(ge=0)]
 
 
 class _Message(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """What workers and drivers say to each other."""
+    """A message between driver and workers."""
 
 
 class Conditions(_Message, frozen=True):
@@ -41,10 +41,10 @@ class Job(Conditions, frozen=True):
 
     Attributes:
         id: the trial's identity; the worker checks it against the files that it sees.
-        trial: as the specification has it.
-        root: directory that its paths are seen from.
+        trial: the trial as in the specification.
+        root: the directory to which its paths are relative.
         out: directory of the sweep.
-        code: version that the driver runs; a worker with another one refuses.
+        code: version of the code that the driver runs; a worker with another one refuses.
         attempt: 1 for the first.
     """
 
@@ -82,8 +82,8 @@ class Metrics(RiskNumbers, frozen=True):
     """What was measured: distances to held-out data (`sads.distances.Distance`) and exact risk.
 
     Without samples there are no distances. `loss` is the mean over the last tenth of the training.
-    `w2_direction` is for rank-one data; `leakage` is the root mean square of what samples have
-    outside the subspace of the data, where its law is known and leaves some outside.
+    `w2_direction` is for rank-one data. `leakage` is the root mean square of the part of samples
+    outside the subspace of the data, where the law is known and does not fill the whole space.
     """
 
     sw2: Size | None
@@ -101,14 +101,14 @@ class Metrics(RiskNumbers, frozen=True):
     def _distances_are_whole(self) -> "Metrics":
         sizes = (self.sw2, self.msw2, self.msw2_optimised, self.msw2_null, self.p_value)
         if len({value is None for value in (*sizes, self.projections)}) > 1:
-            raise ValueError("some distances are missing: there are all of them or none")
+            raise ValueError("some distances are missing: expected all of them or none")
         return self
 
 
 class Timings(_Message, frozen=True):
     """Seconds spent on each part, over all attempts that the result builds on.
 
-    The risk is timed in the last attempt alone; results from before it was measured have no time.
+    Only the last attempt counts for the risk. Results older than this measurement have no time.
     """
 
     train_seconds: Size
@@ -138,11 +138,11 @@ class Provenance(_Message, frozen=True):
 
 
 class TrialResult(_Message, frozen=True):
-    """What came of a trial.
+    """The result of a trial.
 
     Attributes:
         moments: the risk at each of the moments that its protocol names.
-        artefact: the digest that names its safetensors file, if that was kept.
+        artefact: the digest that names its safetensors file; None if that is not kept here.
     """
 
     id: str
@@ -156,7 +156,7 @@ class TrialResult(_Message, frozen=True):
     attempt: int = Field(ge=1)
 
     def sealed(self) -> bytes:
-        """The content of its file."""
+        """The content of its file, with a checksum."""
         return seal_json(self.model_dump(mode="json"))
 
 
@@ -164,7 +164,7 @@ def read_result(path: Path) -> TrialResult:
     """The result in a file that is named by its trial.
 
     Raises:
-        ArtefactError: if it is not there, damaged or of another trial.
+        ArtefactError: if it is missing, damaged or belongs to another trial.
     """
     try:
         raw = path.read_bytes()
@@ -178,12 +178,12 @@ def read_result(path: Path) -> TrialResult:
 
 
 class Failure(_Message, frozen=True):
-    """What kept a trial from a result.
+    """Why a trial has no result.
 
     Attributes:
-        kind: `final` would happen again; `passing` is worth another attempt; `disk` is full, and
-            `setup` is wrong for every trial, so that the sweep stops.
-        error: in one line.
+        kind: `final` would happen again, `passing` is worth another attempt, `disk` means that the
+            disk is full, and `setup` would fail every trial, so that the sweep stops.
+        error: the message, in one line.
     """
 
     id: str
@@ -192,7 +192,7 @@ class Failure(_Message, frozen=True):
 
 
 class Outcome(_Message, frozen=True):
-    """What a worker answers: a result, or what kept the trial from one."""
+    """The answer of a worker: a result, or why there is none."""
 
     result: TrialResult | None = None
     failure: Failure | None = None

@@ -1,7 +1,7 @@
-"""Rows of the database of a sweep under checksums, and what is not believed of it.
+"""Rows of the database of a sweep with checksums, and how damage is found.
 
 Every row has a checksum of its other columns, and so have the facts of the sweep, which name all
-trials. So a value that changed, a row that is lost or a table that is damaged is found by readers.
+trials. So readers notice a changed value, a lost row or a damaged table.
 """
 
 import json
@@ -28,16 +28,16 @@ PROVENANCE = tuple(Provenance.model_fields)
 NUMBERS = (*METRICS, *TIMINGS)
 
 _MOMENTS = TypeAdapter(tuple[Moment, ...])
-# What SQLite may say of a database that is whole.
+# Errors that SQLite may also raise for an undamaged database.
 _PASSING = ("BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM", "PROTOCOL")
 
 
 class DamagedError(ArtefactError):
-    """A database that cannot be believed; the driver makes it again from the result files."""
+    """A damaged database; the driver makes it again from the result files."""
 
 
 def seal_rows(run: sqlite3.Connection, identities: Iterable[str] | None = None) -> None:
-    """Give rows the checksums of what they are now; all rows unless some are named."""
+    """Update the checksums of rows; of all rows unless some are named."""
     if identities is None:
         rows = _trials(run)
     else:
@@ -58,7 +58,7 @@ def _row_seal(row: dict[str, Any]) -> str:
 
 
 def seal_facts(run: sqlite3.Connection) -> None:
-    """Give the facts of a sweep the checksum of what they are now."""
+    """Update the checksum of the facts of a sweep."""
     facts = _plain_facts(run)
     facts.pop(SEAL, None)
     seal = json.dumps(json_digest(facts))
@@ -68,7 +68,7 @@ def seal_facts(run: sqlite3.Connection) -> None:
 def verified(
     connection: sqlite3.Connection, version: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Facts and raw rows, each with the right checksum; the first version has none."""
+    """Facts and raw rows after checking their checksums; the first version has none."""
     facts, rows = read_sealed_facts(connection, version), _trials(connection)
     expect([row["id"] for row in rows] == facts["trials"], "the trials that the sweep names")
     for row in rows:
@@ -91,7 +91,7 @@ def _check_row(row: dict[str, Any]) -> None:
 
 
 def known_fields(model: type[BaseModel], row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a model that a row has; an older row is without those that came later."""
+    """The fields of a model that a row has; older rows lack the newer fields."""
     required = required_fields(model)
     return {
         name: row.get(name)
@@ -101,12 +101,12 @@ def known_fields(model: type[BaseModel], row: Mapping[str, Any]) -> dict[str, An
 
 
 def required_fields(model: type[BaseModel]) -> set[str]:
-    """The fields that a model always had, and so has every row."""
+    """The fields that a model had from the start, and that every row therefore has."""
     return {name for name, field in model.model_fields.items() if field.is_required()}
 
 
 def read_sealed_facts(connection: sqlite3.Connection, version: int) -> dict[str, Any]:
-    """The facts of a sweep, with the right checksum; the first version has none."""
+    """The facts of a sweep after checking their checksum; the first version has none."""
     facts = _plain_facts(connection)
     if version > 1 or SEAL in facts:
         expect(facts.pop(SEAL) == json_digest(facts), "the checksum of the sweep's facts")
@@ -120,7 +120,7 @@ def _plain_facts(connection: sqlite3.Connection) -> dict[str, Any]:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """SQLite's errors, and those of damaged content, as ours."""
+    """Turn errors of SQLite and of damaged content into ours."""
     try:
         yield
     except sqlite3.Error as error:

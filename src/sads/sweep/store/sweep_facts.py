@@ -1,4 +1,4 @@
-"""What a sweep is known by, and how it differs from another one."""
+"""What identifies a sweep, and how it differs from another one."""
 
 import json
 from typing import Any
@@ -17,14 +17,14 @@ def refuse_other(layout: Layout, known: Facts, asked: Facts) -> None:
     if known["trials"] != asked["trials"]:
         differences = "; ".join(_differences(known, asked))
         raise ArtefactError(
-            f"{layout.root} holds another sweep ({differences}): choose another out='DIR'; to take "
-            f"its results along, write them with sads results {layout.root} --csv known.csv and "
+            f"{layout.root} holds another sweep ({differences}): choose another out='DIR'; to "
+            f"reuse its results, write them with sads results {layout.root} --csv known.csv and "
             "pass seed_from='known.csv'"
         )
 
 
 def facts_of(asked: Specification, plan: list[Planned]) -> Facts:
-    """What a database keeps of a sweep beside its trials."""
+    """What the database keeps about a sweep besides its trials."""
     return {
         "specification": asked.model_dump(mode="json"),
         "files": named_files(plan),

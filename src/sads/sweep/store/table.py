@@ -1,7 +1,7 @@
-"""Results as a CSV file, written whole and read back to the last bit.
+"""Results as a CSV file, which is read back to the last bit.
 
-Every line of a trial ends with a checksum of its other cells. Tables that were made before have
-none; their cells are checked for type and range.
+Every line of a trial ends with a checksum of its other cells. Older tables have none; their cells
+are checked for type and range.
 """
 
 import csv
@@ -38,7 +38,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The protocol as columns of its own, and what has parts as JSON."""
+    """The cells of a line: each field of the protocol in a column, nested values as JSON."""
     cells: dict[str, Any] = {}
     for key, value in row.items():
         parts = {PROTOCOL + n: v for n, v in value.items()} if key == "protocol" else {key: value}
@@ -50,7 +50,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sealed(cells: dict[str, Any]) -> dict[str, Any]:
-    """The cells of a line with their checksum, if they are of a trial."""
+    """The cells of a line with their checksum, if they belong to a trial."""
     if not cells.keys() >= TRIAL:
         return cells
     text = {name: "" if value is None else str(value) for name, value in cells.items()}
@@ -58,7 +58,7 @@ def _sealed(cells: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal(cells: Mapping[str, str]) -> str:
-    """Short enough for a table; enough to tell a damaged line, not to ward off a forger."""
+    """A checksum short enough for a table: it finds damage, but is no defence against forgery."""
     return json_digest({name: cell for name, cell in cells.items() if name != SEAL})[:16]
 
 
@@ -66,7 +66,7 @@ def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
     """The finished results in a CSV file that belong to trials of a sweep, by their identities.
 
     Raises:
-        InputError: if the file is not there or is not a table of results.
+        InputError: if the file is missing or is not a table of results.
     """
     try:
         with regular_file(path).open(encoding="utf-8", newline="") as file:
@@ -91,7 +91,7 @@ def read_csv(path: Path, trials: Mapping[str, Trial]) -> list[TrialResult]:
 
 
 def _check(row: Mapping[str, str]) -> None:
-    """Refuse a line that is not as it was written; one without a checksum may be empty."""
+    """Refuse a line that changed after it was written."""
     expect(None not in row and None not in row.values(), "a cell for each column")
     expect(row["status"] in ("", *STATUSES), f"a status, got {row['status']!r}")
     expect(

@@ -1,0 +1,10 @@
+from .correlation import correlate as correlate
+from .describe.protocol import PROTOCOLS as PROTOCOLS
+from .describe.protocol import Protocol as Protocol
+from .describe.specification import Specification as Specification
+from .describe.specification import load_specification as load_specification
+from .describe.trial import Trial as Trial
+from .execute.run_sweep import run_sweep as run_sweep
+from .store.database import read_rows as read_rows
+from .store.results import Results as Results
+from .store.results import load_results as load_results
