@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from u_nets import sinusoid
+from u_nets import rising_sinusoid, sinusoid
 
 
 class Policy(nn.Module):
@@ -31,15 +31,34 @@ class Policy(nn.Module):
 
 
 class TimeGrad(nn.Module):
-    """TimeGrad's network: eight gated layers of eight channels over the series, zero at its end."""
+    """TimeGrad's network: eight gated layers of eight channels over the series, zero at its end.
 
-    def __init__(self, width: int = 8, layers: int = 8, hidden: int = 64, cycle: int = 2):
+    The state of the recurrent network that sums up the past is the condition; it is zero here.
+    """
+
+    def __init__(
+        self,
+        series: int = 137,
+        width: int = 8,
+        layers: int = 8,
+        hidden: int = 64,
+        condition: int = 100,
+        cycle: int = 2,
+    ):
         super().__init__()
-        self.stem = nn.Conv1d(1, width, 1, padding=2, padding_mode="circular")
+        self.condition = condition
+        self.stem = self._around(1, width)
         self.embed = nn.Sequential(
             nn.Linear(32, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU()
         )
+        self.past = nn.Sequential(
+            nn.Linear(condition, series // 2),
+            nn.LeakyReLU(0.4),
+            nn.Linear(series // 2, series),
+            nn.LeakyReLU(0.4),
+        )
         self.time = nn.ModuleList(nn.Linear(hidden, width) for _ in range(layers))
+        self.told = nn.ModuleList(self._around(1, 2 * width) for _ in range(layers))
         dilations = [2 ** (i % cycle) for i in range(layers)]
         self.dilated = nn.ModuleList(
             nn.Conv1d(width, 2 * width, 3, padding=d, dilation=d, padding_mode="circular")
@@ -48,17 +67,25 @@ class TimeGrad(nn.Module):
         self.split = nn.ModuleList(nn.Conv1d(width, 2 * width, 1) for _ in range(layers))
         self.out = nn.Conv1d(width, width, 3)
         self.head = nn.Conv1d(width, 1, 3)
-        for layer in (self.stem, self.out, *self.dilated, *self.split):
+        for layer in (self.stem, self.out, *self.told, *self.split):
             nn.init.kaiming_normal_(layer.get_parameter("weight"))
         nn.init.zeros_(self.head.weight)
 
+    @staticmethod
+    def _around(a: int, b: int) -> nn.Conv1d:
+        """A map of channels that also lays two more places around each end, as on a circle."""
+        return nn.Conv1d(a, b, 1, padding=2, padding_mode="circular")
+
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        c = self.embed(sinusoid(t, 32, x))
+        c = self.embed(rising_sinusoid(t, 32, x, 16))
+        past = self.past(x.new_zeros(len(x), self.condition))[:, None]
         h, skips = F.leaky_relu(self.stem(x), 0.4), torch.zeros(())
-        for time, dilated, split in zip(self.time, self.dilated, self.split, strict=True):
-            gate, value = dilated(h + time(c)[:, :, None]).chunk(2, dim=1)
-            residual, skip = split(gate.sigmoid() * value.tanh()).chunk(2, dim=1)
-            h, skips = (h + F.leaky_relu(residual, 0.4)) * math.sqrt(0.5), skips + skip
+        layers = zip(self.time, self.told, self.dilated, self.split, strict=True)
+        for time, told, dilated, split in layers:
+            gate, value = (dilated(h + time(c)[:, :, None]) + told(past)).chunk(2, dim=1)
+            both = F.leaky_relu(split(gate.sigmoid() * value.tanh()), 0.4)
+            residual, skip = both.chunk(2, dim=1)
+            h, skips = (h + residual) * math.sqrt(0.5), skips + skip
         h = F.leaky_relu(self.out(skips / math.sqrt(len(self.split))), 0.4)
         return self.head(h)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from u_nets import sinusoid
+from u_nets import rising_sinusoid, sinusoid
 
 
 class DiffWave(nn.Module):
@@ -30,7 +30,7 @@ class DiffWave(nn.Module):
         nn.init.zeros_(self.head.weight)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        c = self.embed(sinusoid(t, 128, x))
+        c = self.embed(rising_sinusoid(t, 128, x, 63))
         h, skips = F.relu(self.stem(x)), 0.0
         for time, dilated, split in zip(self.time, self.dilated, self.split, strict=True):
             gate, value = dilated(h + time(c)[:, :, None]).chunk(2, dim=1)

@@ -75,6 +75,14 @@ def sinusoid(t: Tensor, width: int, like: Tensor) -> Tensor:
     return torch.cat([angles.cos(), angles.sin()], dim=1)
 
 
+def rising_sinusoid(t: Tensor, width: int, like: Tensor, denominator: int) -> Tensor:
+    """Sines and cosines of a timestep at rates from 1 to nearly 10,000, (N,) to (N, width)."""
+    half = width // 2
+    rates = 10.0 ** (torch.arange(half, dtype=like.dtype) * (4 / denominator))
+    angles = t.to(like.dtype)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
 def norm(width: int) -> nn.Module:
     """Group normalisation with 32 groups, and with groups of four channels in narrow layers."""
     return nn.GroupNorm(min(32, width // 4), width)

@@ -88,6 +88,19 @@ def test_what_is_known_is_not_looked_at_again(atlas, monkeypatch, tmp_path):
     assert "TypeError" in survey(other, tmp_path).failed
 
 
+def test_a_forecast_of_more_networks_is_made_alone(atlas, monkeypatch, tmp_path):
+    entries, out = atlas
+    copytree(out / "rows", tmp_path / "rows")
+    monkeypatch.setattr(import_module("sads.atlas.survey"), "summarise", None)
+    more = entries[0].model_copy(update={"forecast": 16})
+    before, after = read_row(row_path(out, "small-cnn")), survey(more, tmp_path)
+    assert (before.summary["forecast"]["networks"], before.failed) == (12, None)
+    assert (after.summary["forecast"]["networks"], after.failed) == (16, None)
+    assert after.summary["findings"] == before.summary["findings"]
+    assert after.processor_seconds > before.processor_seconds
+    assert after == read_row(row_path(tmp_path, "small-cnn")) == survey(more, tmp_path)
+
+
 def test_a_damaged_row_is_refused(atlas, tmp_path):
     _, out = atlas
     (tmp_path / "rows").mkdir()
@@ -184,9 +197,10 @@ def test_the_measured_order_is_told_without_a_significant_one(atlas):
         summary = row.summary | {"forecast": forecast, "untold": dict(untold)}
         return last_words(row.model_copy(update={"summary": summary}))
 
-    assert words(forecast_of(drifts, 0.5)) == "no order beyond the errors"
+    assert words(forecast_of(drifts, 0.5)) == "not told: typical errors of 25 % are too large"
+    assert words(forecast_of(drifts, 0.1)) == "no order beyond the errors, typically 5 %"
     assert words(forecast_of(drifts, 0.5, has_order=True)) == "low"
-    assert "learns nothing" in words(forecast_of(drifts, 50.0))
+    assert "larger than the paces" in words(forecast_of(drifts, 50.0))
     why = f"so {row.summary['network']} has nothing to learn"
     assert words(None, [("forecast", why)]) == "not told: so it has nothing to learn"
 

@@ -112,6 +112,25 @@ class ChannelsLastIn(Body):
         return super().forward(x.permute(0, 3, 1, 2), t).permute(0, 2, 3, 1)
 
 
+class NumberedStates(Body):
+    """As `States`, with layers that have names of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.words0, self.words1 = nn.Linear(7, WIDTH), nn.Linear(4, WIDTH)
+
+    def forward(self, x, t, encoder_hidden_states):
+        first, second = encoder_hidden_states
+        return super().forward(x, t, self.words0(first).mean(1) + self.words1(second).mean(1))
+
+
+class ListIn(Body):
+    def forward(self, x, t):
+        if not isinstance(x, list):
+            raise TypeError("a list of images is needed")
+        return list(super().forward(torch.stack(x), t))
+
+
 class FlatIn(nn.Module):
     def __init__(self):
         super().__init__()
@@ -141,6 +160,8 @@ PROPOSED = {
     TokenTimes: '"t": t[:, None].expand(-1, 4)',
     Column: '"t": t[:, None]',
     ChannelsLastIn: '"x": x.movedim(1, -1)',
+    NumberedStates: '"encoder_hidden_states": [x.new_zeros(len(x), 1, 7), x.new_zeros(',
+    ListIn: '"x": list(x)',
     FlatIn: '"x": x.flatten(1)',
     Batch: '"batch": {"x_t": x, "timestep": t}',
     Starred: '"y": torch.full((len(x),), 0)',
@@ -173,6 +194,20 @@ def test_the_lines_of_the_message_make_the_network_work(kind):
         stacked = torch.vmap(lambda x: member(x, T))(X[None])  # as networks are stacked
     assert torch.allclose(stacked[0], member(X, T), atol=1e-6)
     assert any("as stated" in words for words in stated.assumptions(member).inputs.values())
+
+
+def test_where_no_layout_fits_the_lines_name_input_and_time():
+    class Scalar(Body):
+        def forward(self, x, t):
+            if t.ndim:
+                raise ValueError("one time for all")
+            return super().forward(x, t.expand(len(x)))
+
+    family = ScoreFamily(Scalar, SHAPE, name="mine")
+    with pytest.raises(NetworkError) as caught:
+        family.assumptions(family.member(0))
+    assert "and as a list, and nothing fits" in str(caught.value)
+    assert 'return {"x": x, "t": t}' in str(caught.value)
 
 
 def test_what_nothing_fits_is_said():

@@ -49,6 +49,20 @@ def test_the_planted_pattern_is_named_first(pattern, word, monkeypatch):
     assert word in preferred(geometry)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "word"),
+    [
+        (np.ones((8, 8)), "coarse patterns above all"),
+        (np.indices((8, 8)).sum(0) % 2 * 2.0 - 1, "fine detail above all"),
+    ],
+)
+def test_one_pattern_that_decides_is_named_beside_many_that_do_not(pattern, word):
+    """A tenth of 64 directions is one pattern and five of noise, whose mean frequency is medium."""
+    said = preferred(_geometry(pattern))
+    assert word in said
+    assert "has 100% of the trace, and the others prefer no scale" in said
+
+
 def test_an_isotropic_geometry_favours_nothing():
     geometry = sads.estimate_geometry("mlp,width=8", shape="1x4x4", networks=60)
     assert "all directions alike" in preferred(geometry)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..doctor.finding import SEVERITIES
 from ..presentation.numbers import counted as things
-from ..presentation.numbers import span, with_error
+from ..presentation.numbers import percentage, span, with_error
 from .entries import AtlasEntry
 from .paces import ALL, learning_order
 from .rows import AtlasRow, BandPicture
@@ -15,6 +15,7 @@ LARGE_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 NOTE = SEVERITIES[-1]
 MEASURED = ("parameters", "findings", "anisotropy", "last")
 UNKNOWN = "not told"
+PRECISE = 0.1  # a typical error above which equal paces say little
 READ = {
     "convolution": "read exactly",
     "tokens": "read exactly",
@@ -162,8 +163,10 @@ def last_words(row: AtlasRow) -> str:
     if order.has_order:
         return order.paces[0].label
     if not order.relative:
-        return "no order: a first step learns nothing beyond its error"
-    return "no order beyond the errors"
+        return f"{UNKNOWN}: the errors are larger than the paces"
+    if order.precision > PRECISE:
+        return f"{UNKNOWN}: typical errors of {percentage(order.precision)} are too large"
+    return f"no order beyond the errors, typically {percentage(order.precision)}"
 
 
 def validity_words(row: AtlasRow) -> str:

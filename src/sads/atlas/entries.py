@@ -9,6 +9,7 @@ published = "Peebles and Xie 2023"
 reduced = ""        # what is smaller than published
 networks = 48       # untrained networks to examine
 batch = 16          # batch size of the forecast step
+forecast = 12       # untrained networks behind the forecast
 """
 
 import re
@@ -20,6 +21,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from ..directions import FOLDS
 from ..errors import InputError, expected_one_of
+from ..overview import FORECAST
 from ..specs import NetworkSpec, parse_shape
 from ..storage.sealed import json_digest
 from ..storage.toml import toml_as_json
@@ -42,6 +44,7 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
         reduced: what is smaller than published; empty if nothing is.
         networks: the number of untrained networks to examine.
         batch: the batch size of the forecast step; that of a summary unless given.
+        forecast: the number of untrained networks behind the forecast.
 
     >>> entry = AtlasEntry(name="Small CNN", network="cnn", shape="1x8x8", kind="CNN")
     >>> entry.slug
@@ -56,6 +59,7 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
     reduced: Text = ""
     networks: int = Field(default=NETWORKS, ge=FOLDS, le=100_000)
     batch: int | None = Field(default=None, ge=2, le=4_096)
+    forecast: int = Field(default=FORECAST, ge=8, le=1_024)
 
     @field_validator("shape")
     @classmethod
@@ -69,7 +73,11 @@ class AtlasEntry(BaseModel, frozen=True, extra="forbid"):
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
     def identity(self) -> str:
-        """A digest of everything that decides what is measured, with the content of its files."""
+        """A digest of everything that decides what is measured, with the content of its files.
+
+        The number of networks behind the forecast is left out: a row states it, and where another
+        number is asked for only the forecast is made again.
+        """
         about = {"network": self.network.digest(), "shape": self.shape, "networks": self.networks}
         return json_digest(about | ({} if self.batch is None else {"batch": self.batch}))
 

@@ -41,6 +41,7 @@ class LearningOrder:
         p_value: the p-value of the hypothesis that all paces are equal.
         has_order: whether they differ beyond their errors.
         relative: whether the paces are shares of the median.
+        precision: the typical error of a pace, as the median of all groups.
         networks: the number of networks behind them.
         right: the number of forecasts of this kind that were right.
         of: the number of forecasts of this kind.
@@ -51,6 +52,7 @@ class LearningOrder:
     p_value: float
     has_order: bool
     relative: bool
+    precision: float
     networks: int
     right: int
     of: int
@@ -74,6 +76,7 @@ def learning_order(forecast: dict[str, Any]) -> LearningOrder:
         p_value=forecast["p_value"],
         has_order=forecast["has_order"],
         relative=relative,
+        precision=float(np.median(errors)) / unit,
         networks=forecast["networks"],
         right=early.get("right", 0),
         of=early.get("with_order", 0),

@@ -49,6 +49,7 @@ def summarise(
     origin: str | None = None,
     networks: int = NETWORKS,
     batch_size: int | None = None,
+    forecast_networks: int = FORECAST,
     seed: int = 0,
     out: Path | None = None,
     on_part: OnPart | None = None,
@@ -62,6 +63,7 @@ def summarise(
         origin: where fresh networks come from, if the caller gave a built one.
         networks: untrained networks behind each geometry.
         batch_size: the batch size of the forecast step; by default 32, and 16 for large samples.
+        forecast_networks: the number of untrained networks behind the forecast.
         seed: the seed of all draws.
         out: directory that keeps the geometry and the forecast; unfinished ones are continued.
         on_part: called after each part with what is known so far.
@@ -78,7 +80,20 @@ def summarise(
     parts = (
         ("doctor", lambda s: replace(s, diagnosis=diagnose(family, networks=networks, seed=seed))),
         ("geometry", lambda s: _measured(s, family, networks, seed, out)),
-        ("forecast", lambda s: replace(s, forecast=_forecast(family, data, batch_size, seed, out))),
+        (
+            "forecast",
+            lambda s: replace(
+                s,
+                forecast=forecast_first_step(
+                    family,
+                    data,
+                    batch_size=batch_size,
+                    networks=forecast_networks,
+                    seed=seed,
+                    out=out,
+                ),
+            ),
+        ),
     )
     for name, add in parts:
         known = replace(known, seconds=time.monotonic() - started)
@@ -156,10 +171,25 @@ def _low_cosines(shape: tuple[int, ...]) -> Float[np.ndarray, "D q"]:
     return np.kron(np.eye(channels), cosines.reshape(len(order), -1).T)
 
 
-def _forecast(
-    family: ScoreFamily, data: Dataset, batch_size: int | None, seed: int, out: Path | None
+def forecast_first_step(
+    family: ScoreFamily,
+    data: Dataset,
+    *,
+    batch_size: int | None = None,
+    networks: int = FORECAST,
+    seed: int = 0,
+    out: Path | None = None,
 ) -> Forecast:
-    """One step along the means of the channels and bands of frequency, on small batches."""
+    """One step along the means of the channels and bands of frequency, on small batches.
+
+    Args:
+        family: the architecture.
+        data: what a training would learn.
+        batch_size: of the step; 32, and 16 for large samples, unless given.
+        networks: untrained networks to look at.
+        seed: of all draws.
+        out: directory in whose folder `forecast` it is kept; an unfinished one is continued.
+    """
     goal = goal_for(data)
     size = batch_size or (32 if family.size < LARGE else 16)
     recipe = Recipe(batch_size=size)
@@ -167,7 +197,7 @@ def _forecast(
     return forecast_training(
         Scene(family, goal.reference, goal.target, directions, recipe, seed),
         OneStep(points=size),
-        networks=FORECAST,
+        networks=networks,
         out=None if out is None else out / "forecast",
         about={
             "data": data.name,

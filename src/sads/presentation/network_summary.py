@@ -194,11 +194,18 @@ def summary_values(summary: Summary) -> dict[str, Any]:
             }
             for name, place in summary.places
         ],
-        "forecast": None if summary.forecast is None else forecast_summary(summary.forecast),
-        "learned_last": _last(summary.forecast),
+        **forecast_values(summary.forecast),
         "untold": dict(summary.untold),
         "next": None if (step := next_step(summary)) is None else step[1],
         "seconds": summary.seconds,
+    }
+
+
+def forecast_values(forecast: Forecast | None) -> dict[str, Any]:
+    """What `sads summary --json` prints of the forecast."""
+    return {
+        "forecast": None if forecast is None else forecast_summary(forecast),
+        "learned_last": _last(forecast),
     }
 
 

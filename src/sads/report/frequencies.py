@@ -33,7 +33,20 @@ def frequency_of_end(spectrum: Spectrum, *, largest: bool) -> float | None:
     tenth = max(1, round(TENTH * len(rows)))
     part = rows[:tenth] if largest else rows[-tenth:]
     picked = part[np.linspace(0, len(part) - 1, min(len(part), MOST_LOOKED_AT)).astype(int)]
-    pictures = [eigenvector_picture(spectrum, int(row)) for row in picked]
+    return _relative_frequency(spectrum, [int(row) for row in picked])
+
+
+def frequency_of_first(spectrum: Spectrum) -> float | None:
+    """Mean frequency of the direction of largest eigenvalue, relative to white noise.
+
+    None for vectors.
+    """
+    return _relative_frequency(spectrum, [0])
+
+
+def _relative_frequency(spectrum: Spectrum, rows: list[int]) -> float | None:
+    """The mean of some directions, relative to white noise."""
+    pictures = [eigenvector_picture(spectrum, row) for row in rows]
     if len(spectrum.structure.shape) < 2 or pictures[0].size < 4:
         return None
     impulse = np.zeros(pictures[0].shape)  # has all frequencies equally

@@ -16,9 +16,10 @@ from ..presentation.forecast import eigenvalue_sentences, forecast_sentences
 from ..presentation.geometry import known, subspace
 from ..presentation.numbers import sizes
 from .commands import geometry_command
-from .frequencies import frequency_of_end
+from .frequencies import frequency_of_end, frequency_of_first
 from .subjects import Subject
 
+MOST = 0.5  # a share of the trace above which one direction decides
 COARSE, FINE = 0.67, 1.2  # times the mean frequency of white noise
 LARGEST = 1024  # rows of a factor that are compared fold by fold
 #: What large eigenvalues mean, of the geometry of outputs and of the tangent kernel.
@@ -114,6 +115,15 @@ def _preference(spectrum: Spectrum, name: str, of: str) -> str:
         return f"{name} {SAID[of]} directions of large eigenvalue most"
     numbers = f"mean frequency {large:.2g} and {small:.2g} times white noise's"
     if _pattern(large) == _pattern(small):
+        values = spectrum.eigenvalues
+        strongest = values[: spectrum.structure.copies].sum() / values.sum()
+        share, first = float(strongest), frequency_of_first(spectrum)
+        if first is not None and share > MOST:
+            height = f"mean frequency {first:.2g} times white noise's"
+            return (
+                f"{name} {SAID[of]} {_pattern(first)} above all: its first direction ({height}) "
+                f"has {share:.0%} of the trace, and the others prefer no scale"
+            )
         alike = f"its directions of largest and of smallest eigenvalue are {_pattern(small)}"
         return f"{name} prefers no scale: {alike} ({numbers})"
     ends = f"{_pattern(large)} most and {_pattern(small)} least"

@@ -53,12 +53,26 @@ def _advice(member: Adapted, x: Tensor, error: Exception) -> str:
         zeros = Proposal({name: _zeros(name) for name in missing})
         tried = "tried zeros like the input, vectors and tokens of its layers' widths, labels"
         return f"{tried}, and nothing fits; {_to_write(member, zeros)}"
-    proposal = proposal or (None if member.calling.inputs else other_layouts(member, x, t))
-    if proposal is None:
+    if not missing and member.calling.inputs is not None:
         return ""
+    proposal = proposal or other_layouts(member, x, t)
+    if proposal is None:
+        return _other_layout(member)
     if member.calling.inputs is not None:
         return _to_write(member, proposal)
     return f"the call works with these lines, if they are what you mean: {_written(proposal)}"
+
+
+def _other_layout(member: Adapted) -> str:
+    """The lines that pass input and time in a layout that is not known; empty without names."""
+    how = member.convention
+    if not how.input or not how.time:
+        return ""
+    return (
+        "tried the time as floats, as a column and for each token, the input channels last, as "
+        f"tokens, flat and as a list, and nothing fits; {PLACE}: `def inputs(x, t):` | "
+        f'`    return {{"{how.input}": x, "{how.time}": t}}  # x and t as it wants them`'
+    )
 
 
 def _to_write(member: Adapted, proposal: Proposal) -> str:

@@ -229,13 +229,17 @@ def _candidates(network: nn.Module, name: str, x: Tensor) -> Iterator[Condition]
 
 
 def _lists(network: nn.Module, name: str) -> Iterator[Condition]:
-    """A list of tokens for each list of linear layers."""
+    """A list of tokens for each list of linear layers, or row of them such as `embed0, embed1`."""
     for module in network.modules():
-        if isinstance(module, nn.ModuleList) and len(module) > 1:
-            inside = [part for part in module if isinstance(part, nn.Linear)]
-            if len(inside) == len(module):
-                parts = [Filled("", "", (1, part.in_features)) for part in inside]
-                yield Several(name, "", tuple(parts))
+        if isinstance(module, nn.Sequential):
+            continue
+        rows: dict[str, list[int]] = {}
+        for key, part in module.named_children():
+            if isinstance(part, nn.Linear):
+                rows.setdefault(key.rstrip("0123456789"), []).append(part.in_features)
+        for widths in rows.values():
+            if len(widths) > 1:
+                yield Several(name, "", tuple(Filled("", "", (1, n)) for n in widths))
 
 
 def _times(t: Tensor, x: Tensor) -> Iterator[_Variant]:
@@ -256,6 +260,7 @@ def _times(t: Tensor, x: Tensor) -> Iterator[_Variant]:
 def _inputs(x: Tensor) -> Iterator[_Variant]:
     """Other layouts of the input, with what undoes them."""
     yield _Variant("x.movedim(1, -1)", lambda x, t: x.movedim(1, -1))
+    yield _Variant("list(x)", lambda x, t: list(x))
     if x.ndim > 2:
         yield _Variant(
             "x.flatten(1)",
