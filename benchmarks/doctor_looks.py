@@ -29,12 +29,8 @@ from sads.directions.reflections import reflections
 from sads.doctor.diagnosis import FIRST, NETWORKS
 from sads.doctor.finding import Finding, Undecided
 from sads.doctor.findings.borders import asymmetric
-from sads.doctor.findings.spectrum import (
-    LOWEST,
-    low_frequency_heavy,
-    low_frequency_share,
-    probe_sensitive,
-)
+from sads.doctor.findings.probe_sensitivity import probe_sensitive
+from sads.doctor.findings.spectrum import LOWEST, low_frequency_heavy, low_frequency_share
 from sads.doctor.patient import Examined, Patient, admit
 from sads.geometry import Geometry
 from sads.geometry.running_sums import State
