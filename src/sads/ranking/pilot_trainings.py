@@ -59,8 +59,10 @@ class PilotTrainings:
         out: Path,
         recipe: Recipe | None,
     ):
-        self.samples, self.reference, self.pilot = samples, reference, pilot
-        self.recipe = recipe
+        self.samples: np.ndarray = samples
+        self.reference: Reference = reference
+        self.pilot: PilotProtocol = pilot
+        self.recipe: Recipe | None = recipe
         self.live: dict[tuple[str, int], Training] = {}
         points = reference.draw(2, stream(0, "the name of a reference"))
         self.about: dict[str, object] = {
@@ -73,7 +75,7 @@ class PilotTrainings:
         if recipe is not None:
             self.about["recipe"] = recipe.summary()
         # A training that another pilot took further could not be measured at earlier steps.
-        self.out = out / _digest(self.about)
+        self.out: Path = out / _digest(self.about)
 
     def errors(self, family: ScoreFamily, steps: int) -> Errors:
         """The errors of a candidate after some steps, for all seeds."""
