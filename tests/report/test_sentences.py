@@ -8,6 +8,7 @@ from torch import nn
 import sads
 from sads.doctor import Diagnosis, Finding
 from sads.geometry import load_geometry
+from sads.presentation.alignment import rotating_is_worth_it, rotation_advice
 from sads.report.sentences import answer, preferred
 from sads.report.subjects import Named, Subject
 
@@ -83,6 +84,20 @@ def test_what_to_do_follows_from_what_is_known(unet):
     told = answer(Subject(named, alignment=along))
     assert "on small eigenvalues" in (told.data or "")
     assert "Leave the data" in told.actions[-1].text
+
+
+def test_rotating_is_advised_as_it_was_measured(unet):
+    """A time-blind network is told what rotations did to time-blind networks, others to others."""
+    named = Named(str(unet), load_geometry(unet))
+    digits = sads.align(named.geometry, "digits")
+    blind = Finding("time-blind", "warning", "e", "m", "use fewer groups")
+    for findings, sees_time in (((), True), ((blind,), False)):
+        diagnosis = Diagnosis("n", (1, 8, 8), findings, 12, ())
+        action = answer(Subject(named, diagnosis=diagnosis, alignment=digits)).actions[-1]
+        assert action.text == rotation_advice(sees_time=sees_time)
+        worth = rotating_is_worth_it(sees_time=sees_time)
+        assert (action.command is None) == (worth is False)
+    assert rotating_is_worth_it(sees_time=False)
 
 
 def test_findings_come_before_advice_about_data(unet):

@@ -194,6 +194,29 @@ def _what_rotations_did(network: str) -> str:
     return f"In {network}, which {sight} the time, over data and budgets: {'; '.join(told)}."
 
 
+def rotating_is_worth_it(*, sees_time: bool) -> bool | None:
+    """Whether a random rotation helped in most runs of such a network; None if none was tried."""
+    counts = outcomes(SEES_TIME if sees_time else TIME_BLIND, "random", "identity")
+    return counts["better"] > counts.total() / 2 if counts else None
+
+
+def rotation_advice(*, sees_time: bool) -> str:
+    """What the measured rotations advise for a network that sees the time, or does not."""
+    network = SEES_TIME if sees_time else TIME_BLIND
+    what = f"a network that {'sees' if sees_time else 'does not see'} the time ({network})"
+    counts = outcomes(network, "random", "identity")
+    measured = (
+        f"With {what} a random rotation was better in {counts['better']}, worse in "
+        f"{counts['worse']} and neither in {counts['open']} of {counts.total()} runs."
+    )
+    worth = rotating_is_worth_it(sees_time=sees_time)
+    if worth is None:
+        return f"No rotation was tried with {what}: train on rotated data and compare."
+    if worth:
+        return f"Train on rotated data and compare. {measured}"
+    return f"Leave the data as it is, or compare before you rotate it. {measured}"
+
+
 def _over_seeds(values: Sequence[float]) -> str:
     return f"{median(values):.2g} ({min(values):.2g} to {max(values):.2g})"
 

@@ -11,7 +11,12 @@ from ..alignment import Alignment
 from ..comparison import compare
 from ..directions import Spectrum
 from ..geometry import Geometry
-from ..presentation.alignment import coarse, measured_sentences
+from ..presentation.alignment import (
+    coarse,
+    measured_sentences,
+    rotating_is_worth_it,
+    rotation_advice,
+)
 from ..presentation.forecast import eigenvalue_sentences, forecast_sentences
 from ..presentation.geometry import known, subspace
 from ..presentation.numbers import sizes
@@ -190,14 +195,17 @@ def actions(subject: Subject) -> list[Action]:
 
 
 def _rotate(subject: Subject, alignment: Alignment) -> Action:
-    plan = subject.main.geometry.plan
+    """What to do with data on large eigenvalues; rotating it is not always worth it."""
+    plan, diagnosis = subject.main.geometry.plan, subject.diagnosis
     words = ["sads", "train", plan.network, "--shape", sizes(plan.shape), "--data", alignment.data]
-    extreme = shlex.join(["--rotation", "min", "--geometry", subject.main.directory])
-    return Action(
-        "Train on rotated data and compare. Both rotations helped the U-Net that we measured, "
-        f"and random helped at least as much as min ({extreme}).",
-        shlex.join([*words, "--rotation", "random", "--out", "rotated"]),
-    )
+    command = shlex.join([*words, "--rotation", "random", "--out", "rotated"])
+    if diagnosis is None:
+        return Action("Ask sads doctor whether the network sees the time; rotate if not.", command)
+    sees_time = all(finding.code != "time-blind" for finding in diagnosis.findings)
+    text = rotation_advice(sees_time=sees_time)
+    if rotating_is_worth_it(sees_time=sees_time) is False:
+        return Action(text)
+    return Action(text, command)
 
 
 def held(*, several: bool) -> list[str]:
