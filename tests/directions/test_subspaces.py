@@ -115,5 +115,5 @@ def test_a_span_has_no_symmetries_of_its_own():
 
 
 def test_rows_of_a_subspace_are_no_entries():
-    with pytest.raises(TypeError, match="no entries"):
+    with pytest.raises(TypeError, match="not entries"):
         _ = STRUCTURES["span"].entries

@@ -102,7 +102,7 @@ def test_an_interrupted_figure_goes_on(sads, tmp_path, monkeypatch):  # noqa: F8
     monkeypatch.setattr("sads.figures.trials.make_engine", lambda *a, **k: Stopped())
     code, _, err = sads("figure", "C", "--scale", "smoke", "--out", str(tmp_path))
     assert code == 130
-    assert "goes on" in err
+    assert "continues from what was stored" in err
     assert not (tmp_path / "figure-C.json").exists()
     Stopped.left = 3  # six trials in all: the first three are not run again
     # The small protocol trains too little to decide anything.
