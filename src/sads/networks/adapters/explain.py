@@ -57,7 +57,8 @@ def _advice(member: Adapted, x: Tensor, error: Exception) -> str:
         return ""
     proposal = proposal or other_layouts(member, x, t)
     if proposal is None:
-        return _other_layout(member)
+        # Torch itself complains of shapes: the input is wrong then, not how it is passed.
+        return "" if isinstance(error, RuntimeError) else _other_layout(member)
     if member.calling.inputs is not None:
         return _to_write(member, proposal)
     return f"the call works with these lines, if they are what you mean: {_written(proposal)}"
