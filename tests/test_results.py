@@ -24,7 +24,7 @@ def test_commands_say_what_the_rows_say():
 def test_a_changed_number_is_seen():
     page = (ROOT / "docs" / "results" / "scale.md").read_text()
     assert results.rebuilt(page) == page
-    changed = page.replace("| naive loop | 3.53e+04 |", "| naive loop | 3.52e+04 |")
+    changed = page.replace("| naive loop | 3", "| naive loop | 9")
     assert changed != page
     assert results.rebuilt(changed) == page
 

@@ -44,6 +44,7 @@ def bands_of(geometry: Geometry, shape: tuple[int, ...]) -> DirectionSet:
 def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarray, " B1"]:
     """Edges of bins of times: of equal width, or of equally many levels of noise.
 
+    >>> from sads.path import Schedule
     >>> time_edges("unit", Schedule(), 2).tolist()
     [0.0, 0.5, 1.0]
     """
