@@ -216,7 +216,7 @@ def test_samples_known_already_are_not_drawn_again(tmp_path, monkeypatch):
 
 
 def test_a_real_kill_in_the_middle_of_training(tmp_path):
-    trial = TRIAL.model_copy(update={"protocol": PROTOCOL.model_copy(update={"iterations": 400})})
+    trial = TRIAL.model_copy(update={"protocol": PROTOCOL.model_copy(update={"iterations": 2000})})
     asked = job(tmp_path, trial)
     code = (
         "import sys, sads.diffusion.training as t; t.CHECKPOINT_SECONDS = 0.0\n"
@@ -234,7 +234,7 @@ def test_a_real_kill_in_the_middle_of_training(tmp_path):
     worker.wait()
     assert not Layout(tmp_path).result(asked.id).exists()
     steps = read_training(checkpoint.parent)[0].step
-    assert 0 < steps < 400
+    assert 0 < steps < 2000
     resumed = outcome(asked).result
     (tmp_path / "again").mkdir()
     whole = outcome(job(tmp_path / "again", trial)).result
