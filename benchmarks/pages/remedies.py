@@ -125,7 +125,7 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 #: The datasets of `rotations.csv` as commands name them, and the experiments with other ones.
 IMAGES = {"digits": "8x8 digits", "mnist": "16x16 MNIST"}
-NAMES = {"digits": "digits", "mnist": "MNIST", "npy": "CIFAR-10 in grey"}
+NAMES = {"digits": "16x16 digits", "mnist": "16x16 MNIST", "npy": "16x16 CIFAR-10 in grey"}
 REGISTERED = ("advice", "rotations")
 #: What commands speak of: the whole rotations, and W_min of the leading direction alone.
 SPOKEN = ((AS_IT_IS, None), ("min", None), ("random", None), ("whiten", None), ("min", 1))
@@ -157,8 +157,8 @@ def _trained() -> Iterator[tuple[Key, int, float]]:
         if not (ROWS / f"claims-{name}.csv").is_file():
             continue
         for row in finished(ROWS, name):
-            size, kind = row["shape"].split("x", 1)[1], re.split("[:,]", row["data"])[0]
-            key = (row["network"], f"{size} {NAMES[kind]}", row["rotation"], row["rank"] or None)
+            data = NAMES[re.split("[:,]", row["data"])[0]]
+            key = (row["network"], data, row["rotation"], row["rank"] or None)
             yield (*key, row["protocol_iterations"]), row["seed"], row["sw2"]
 
 
