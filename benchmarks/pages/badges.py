@@ -66,9 +66,12 @@ def badge_rotations() -> Lines:
         lines.append(f"{claim}: **{overall(each)}** ({counts(each)} of {each.total()} runs)")
     seen = outcomes(SEES_TIME, "random", "identity")
     words = {"better": "holds", "worse": "reversed", "open": "open"}
-    told = counts(Counter({words[word]: number for word, number in seen.items()}))
-    with_time = f"a random rotation helps a network that sees the time: open ({told} of "
-    return [f"Badges, five seeds: {'; '.join(lines)}; {with_time}{seen.total()} runs)."]
+    each = Counter({words[word]: number for word, number in seen.items()})
+    lines.append(
+        f"a random rotation helps a network that sees the time: **{overall(each)}** "
+        f"({counts(each)} of {each.total()} runs)"
+    )
+    return [f"Badges, five seeds: {'; '.join(lines)}."]
 
 
 def badge_architecture() -> Lines:
