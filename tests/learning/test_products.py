@@ -87,7 +87,7 @@ def test_products_are_those_of_the_jacobian(way: Way) -> None:
 def test_gradients_are_the_transposed_products() -> None:
     network, parameters, along, x, t = _setting()
     pull = torch.linspace(-1, 1, 15).view(5, 3).double()
-    pulled = gradient(network, parameters, x, t, pull)
+    pulled = gradient(network, parameters, x, t, lambda output: pull)
     inner = sum(float((pulled[n] * along[n]).sum()) for n in parameters)
     forward = product(network, parameters, along, x, t, "forward")
     assert inner == pytest.approx(float((pull * forward).sum()), rel=1e-9)

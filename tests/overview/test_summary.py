@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import sads as package
+from sads.doctor import diagnose
 from sads.errors import NetworkError
 from sads.presentation.network_summary import closing, next_step, summary_rows, summary_values
 
@@ -61,6 +62,23 @@ def test_the_table_names_everything(blind):
     }
 
 
+def test_the_doctor_says_what_it_says_alone(blind):
+    assert str(blind.diagnosis) == str(package.diagnose(SMALL, shape="1x8x8", networks=96))
+
+
+def test_a_geometry_of_other_layers_is_not_lent_to_the_doctor():
+    family = package.network(SMALL, shape="1x8x8")
+    other = package.estimate_geometry("mlp,width=8,depth=1", shape="1x8x8", networks=96)
+    assert str(diagnose(family, networks=96, at_zero=other)) == str(diagnose(family, networks=96))
+
+
+def test_large_samples_get_fewer_networks():
+    small, large = (
+        package.summary("mlp,width=8,depth=1", shape).diagnosis for shape in ("1x8x8", "1x32x32")
+    )
+    assert (small.networks, large.networks) == (192, 96)
+
+
 def test_the_numbers_are_those_of_the_parts(blind):
     geometry = package.estimate_geometry(SMALL, shape="1x8x8", networks=96)
     values = np.linalg.eigvalsh(geometry.matrix())
@@ -79,8 +97,8 @@ def test_parts_come_one_after_the_other():
     known = [
         (
             s.parameters is not None,
-            s.diagnosis is not None,
             s.effective is not None,
+            s.diagnosis is not None,
             s.forecast is not None,
         )
         for s in seen

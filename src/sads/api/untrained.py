@@ -12,7 +12,6 @@ from ..foundation.choices import EstimatorName, Prediction, Quantity, Weighting,
 from ..foundation.signatures import same_arguments
 from ..geometry import Geometry, Probe, Progress
 from ..networks import ScoreFamily
-from ..overview import NETWORKS as SUMMARY_NETWORKS
 from ..overview import Summary, summarise
 from ..path import DiffusionPath
 from ..remote import batch_workers_for
@@ -202,7 +201,7 @@ def summary(
             again from their measured distributions, and the table says so.
         shape: shape of one sample, as in `network`.
         data: what a training would learn, as in `forecast`; independent normal entries by default.
-        networks: untrained networks for each geometry; 192 unless given.
+        networks: untrained networks for each geometry; 192, and 96 for large samples, unless given.
         seed: the seed of all random draws.
         prediction: as in `network`.
         schedule: as in `network`.
@@ -221,7 +220,7 @@ def summary(
         as_dataset(data, shape=family.shape, split="train", drawn=1),
         spelled=isinstance(source, str) and prediction is None and schedule is None,
         origin=origin,
-        networks=SUMMARY_NETWORKS if networks is None else networks,
+        networks=networks,
         seed=seed,
         on_part=on_part,
     )

@@ -30,7 +30,7 @@ def summary(
         shape: shape of one sample, CxHxW; presets have their own.
         data: what a training would learn, as `sads data --help` describes it; independent normal
             entries by default.
-        networks: untrained networks for each geometry.
+        networks: untrained networks for each geometry; 192, and 96 for large samples, unless given.
         seed: the seed of all random draws.
         json: print the result as one JSON object.
     """
@@ -73,8 +73,8 @@ def summary(
 def _under_way(known: "Summary") -> str:
     """The part that comes next."""
     parts = (
-        ("doctor", known.diagnosis),
         ("geometry", known.effective),
+        ("doctor", known.diagnosis),
         ("forecast", known.forecast),
     )
     untold = dict(known.untold)

@@ -84,11 +84,16 @@ class Looks(AbstractContextManager["Looks"]):
             self.geometry = geometry
 
 
+def _only(geometry: Geometry) -> Generator[Geometry, None, None]:
+    yield geometry
+
+
 def diagnose(
     family: ScoreFamily,
     *,
     networks: int = NETWORKS,
     seed: int = 0,
+    at_zero: Geometry | None = None,
     on_stage: Report | None = None,
 ) -> Diagnosis:
     """Examine an architecture before anyone trains it.
@@ -97,6 +102,7 @@ def diagnose(
         family: the architecture.
         networks: untrained networks for each of the two geometries, at most.
         seed: the seed of all random draws.
+        at_zero: the geometry at x = 0 of as many networks with this seed, if it is already known.
         on_stage: called with the name of each stage before it starts.
 
     Raises:
@@ -129,10 +135,13 @@ def diagnose(
         return geometry
 
     with ExitStack() as stack:
-        gaussian = stack.enter_context(looks(Gaussian(1.0)))
         skipped: list[str] = []
+        if at_zero and at_zero.plan.fingerprint != patient.family.fingerprint:
+            at_zero = None  # other layers were redrawn for it
+        gaussian = stack.enter_context(looks(Gaussian(1.0), at_zero and at_zero.subspace))
         try:  # in one subspace, if any, to be compared
-            zero = stack.enter_context(looks(Zero(), gaussian.geometry.subspace))
+            zero = Looks(_only(at_zero)) if at_zero else looks(Zero(), gaussian.geometry.subspace)
+            stack.enter_context(zero)
         except NetworkError as error:  # silent at x = 0, without biases for example
             skipped.append(f"everything at x = 0, probe-sensitive: {error}")
             zero = gaussian

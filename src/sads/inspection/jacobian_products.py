@@ -9,7 +9,7 @@ There are three ways; the first that the network allows is used:
   cannot be differentiated either (custom autograd functions). In float32 it has about three digits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import torch
@@ -40,9 +40,13 @@ def moving_parameters(network: nn.Module) -> dict[str, Tensor]:
 
 
 def gradient(
-    network: nn.Module, parameters: Mapping[str, Tensor], x: Tensor, t: Tensor, pull: Tensor
+    network: nn.Module,
+    parameters: Mapping[str, Tensor],
+    x: Tensor,
+    t: Tensor,
+    pull: Callable[[Tensor], Tensor],
 ) -> dict[str, Tensor]:
-    """J^T u for u = `pull` (N, *shape), summed over the N inputs; zero for unused parameters."""
+    """J^T u for u = `pull(output)` (N, *shape), summed over inputs; zero for unused parameters."""
     names, values = list(parameters), [p.clone().requires_grad_() for p in parameters.values()]
     with torch.enable_grad():
         output = functional_call(network, dict(zip(names, values, strict=True)), (x, t))
@@ -51,7 +55,8 @@ def gradient(
                 "the network's output cannot be differentiated by its parameters: it depends on "
                 "none of those that need gradients (torch.no_grad or detach in its forward?)"
             )
-        grads = torch.autograd.grad(output, values, pull.to(output), allow_unused=True)
+        pulled = pull(output.detach()).to(output)
+        grads = torch.autograd.grad(output, values, pulled, allow_unused=True)
     return {
         n: torch.zeros_like(v) if g is None else g
         for n, v, g in zip(names, values, grads, strict=True)

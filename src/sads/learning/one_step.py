@@ -18,6 +18,7 @@ eps* - eps instead of f - eps; `at_optimum` takes the gradients there.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -77,17 +78,23 @@ def batch_gradient(
     parameters = moving_parameters(network)
     total: Gradients = {}
     for part in scene.parts(batch):
-        if at_optimum:
-            residual = torch.from_numpy(part.optimum - part.eps).view(part.x.shape)
-        else:
-            with torch.no_grad():
-                predicted = network(part.x, part.t).double()
-            residual = predicted - torch.from_numpy(part.eps).view(part.x.shape)
-        weights = torch.from_numpy(scene.recipe.weights_at(part.t))
-        pull = (2 / batch.eps.size) * residual * weights.view(-1, *[1] * (residual.ndim - 1))
-        for name, value in gradient(network, parameters, part.x, part.t, pull.float()).items():
+        weights = scene.recipe.weights_at(part.t) * (2 / batch.eps.size)
+        pull = partial(_slope, part, weights, part.optimum if at_optimum else None)
+        for name, value in gradient(network, parameters, part.x, part.t, pull).items():
             total[name] = total[name] + value if name in total else value
     return total
+
+
+def _slope(
+    part: Noisy,
+    weights: Float[np.ndarray, " N"],
+    instead: Float[np.ndarray, "N D"] | None,
+    output: Tensor,
+) -> Tensor:
+    """The loss's derivative by the output (N, *shape), or at what stands for the output."""
+    at = output.double() if instead is None else torch.from_numpy(instead).view(output.shape)
+    residual = at - torch.from_numpy(part.eps).view(output.shape)
+    return (residual * torch.from_numpy(weights).view(-1, *[1] * (output.ndim - 1))).float()
 
 
 def first_move(gradients: Gradients, parameters: Gradients, recipe: Recipe) -> Gradients:
