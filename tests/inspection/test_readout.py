@@ -1,5 +1,8 @@
 """The exact integration of the last layer against unfolding and against drawing it many times."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -31,6 +34,23 @@ def test_offsets_in_one_dimension():
     padded = np.pad(h, ((0, 0), (1, 1)))
     expected = sum(padded[:, d : d + 6].T @ padded[:, d : d + 6] for d in range(3))
     np.testing.assert_allclose(sum_over_offsets(h.T @ h, (6,), (3,)), expected)
+
+
+@pytest.mark.parametrize(
+    ("spatial", "kernel"), [((4, 5), (3, 5)), ((2, 3, 2), (5, 1, 3)), ((3, 3), (1, 1))]
+)
+def test_offsets_of_all_axes_are_summed(spatial, kernel):
+    size = math.prod(spatial)
+    k = np.random.default_rng(0).standard_normal((size, size))
+    expected = np.zeros((size, size))
+    places = list(itertools.product(*map(range, spatial)))
+    number = {place: index for index, place in enumerate(places)}
+    for offset in itertools.product(*(range(-(n // 2), n // 2 + 1) for n in kernel)):
+        moved = [number.get(tuple(np.add(place, offset))) for place in places]
+        for (p, from_p), (q, from_q) in itertools.product(enumerate(moved), repeat=2):
+            if from_p is not None and from_q is not None:
+                expected[p, q] += k[from_p, from_q]
+    np.testing.assert_allclose(sum_over_offsets(k, spatial, kernel), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(

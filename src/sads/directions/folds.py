@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from .symmetry import Sector
+from .symmetry import Folds, Sector
 
 FOLDS = 12
 EVERY_OTHER = (np.arange(0, FOLDS, 2), np.arange(1, FOLDS, 2))
@@ -96,10 +96,11 @@ def descending_eigh(
 
 
 def restrict_folds(
-    folds: Float[np.ndarray, "K n n"], counts: Int[np.ndarray, " K"], parts: list[Sector]
+    folds: Folds, counts: Int[np.ndarray, " K"], parts: list[Sector]
 ) -> list[SectorFolds]:
-    """The folds on each sector."""
-    return [
-        SectorFolds(part, np.stack([part.restrict(fold) for fold in folds]), counts)
-        for part in parts
-    ]
+    """The folds on each sector; each is read once."""
+    blocks = [np.empty((len(counts), part.size, part.size)) for part in parts]
+    for k, fold in enumerate(folds):
+        for part, own in zip(parts, blocks, strict=True):
+            own[k] = part.restrict(fold)
+    return [SectorFolds(part, own, counts) for part, own in zip(parts, blocks, strict=True)]

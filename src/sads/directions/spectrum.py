@@ -32,7 +32,7 @@ from .bands import Band, bands
 from .folds import descending_eigh, restrict_folds
 from .levels import Levels, Resolution, simultaneous
 from .structure import Structure
-from .symmetry import sectors
+from .symmetry import Folds, sectors
 from .whitening import numerical_range
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class Spectrum(Shown):
 
 
 def sampled_spectrum(
-    folds: Float[np.ndarray, "K n n"],
+    folds: Folds,
     counts: Int[np.ndarray, " K"],
     structure: Structure,
     symmetries: tuple[str, ...] = (),
@@ -193,13 +193,13 @@ def sampled_spectrum(
     """The spectrum of a factor known from independent estimates.
 
     Args:
-        folds: `FOLDS` independent estimates of the factor.
+        folds: `FOLDS` independent estimates of the factor; they are read once.
         counts: the number of networks behind each.
         structure: how the factor makes the whole geometry.
         symmetries: exact symmetries of the geometry, already tested.
     """
     if structure.rows == 1:  # isotropic by structure: nothing to separate
-        return _isotropic(folds, structure)
+        return _isotropic(np.stack(list(folds)), structure)
     parts = restrict_folds(folds, counts, sectors(structure, symmetries))
     levels = Levels.of(parts)
     columns = np.empty((structure.rows, structure.rows))

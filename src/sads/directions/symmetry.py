@@ -125,23 +125,27 @@ def symmetry_p_value(folds: Folds, reflection: Reflection) -> float:
     """Exact p-value of the sign-flip test that P F P^T and F have one distribution.
 
     Args:
-        folds: independent estimates F_k; they are read twice, so that only one is in memory.
+        folds: independent estimates F_k; they are read once, one after the other.
         reflection: P on the rows of the factor.
     """
-    mean, count = np.zeros((len(reflection), len(reflection))), 0
+    even, odd = _split(sparse.identity(len(reflection), format="csr"), reflection)
+    within, between = [np.zeros((half.shape[1],) * 2) for half in (even, odd)], []
     for fold in folds:
-        mean, count = mean + fold, count + 1
-    halves = _split(sparse.identity(len(mean), format="csr"), reflection)
-    even, odd = (_whitener(half, mean / count) for half in halves)
-    blocks = np.stack([(even.T @ fold @ odd).reshape(-1) for fold in folds])
-    gram = blocks @ blocks.T
-    signs = sign_patterns(count)
+        rows = even.T @ fold, odd.T @ fold
+        within[0] += (even.T @ rows[0].T).T
+        within[1] += (odd.T @ rows[1].T).T
+        between.append((odd.T @ rows[0].T).T)
+    first, second = (_whitener(block / len(between)) for block in within)
+    for k, block in enumerate(between):  # in place of what it is made from
+        between[k] = (first.T @ block @ second).reshape(-1)
+    gram = np.array([[a @ b for b in between] for a in between])
+    signs = sign_patterns(len(between))
     norms = np.einsum("sj,jk,sk->s", signs, gram, signs)
     return float(np.mean(norms >= gram.sum() - 1e-9 * np.trace(gram)))
 
 
-def _whitener(basis: Basis, matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n r"]:
-    """Columns W in the span of the basis with W^T A W = I, on the numerical range of A."""
-    values, vectors = np.linalg.eigh(Sector((basis,)).restrict(matrix))
+def _whitener(matrix: Float[np.ndarray, "s s"]) -> Float[np.ndarray, "s r"]:
+    """Columns W with W^T A W = I on the numerical range of A."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     kept = values > NULL * max(float(values[-1]), 0.0)
-    return basis @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return vectors[:, kept] / np.sqrt(values[kept])

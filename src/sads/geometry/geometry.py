@@ -6,6 +6,7 @@ G is kept as a small factor and a structure; see `directions.structure`.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -199,7 +200,9 @@ class Geometry(Shown):
         if self.exact:
             return exact_spectrum(self.factor, self.structure, self.symmetries)
         with memory_errors_explained(f"the spectrum of {self.plan.network}", "free some memory"):
-            return sampled_spectrum(self.folds, self.state.counts, self.structure, self.symmetries)
+            return sampled_spectrum(
+                self.each_fold, self.state.counts, self.structure, self.symmetries
+            )
 
     def spectrum(self) -> Spectrum:
         """Eigenvalues, eigenvectors, their resolution and bands; computed once."""
@@ -227,13 +230,20 @@ class Geometry(Shown):
 
 @dataclass(frozen=True)
 class EachFold:
-    """The independent estimates of a geometry's factor; large ones are in memory one at a time."""
+    """The independent estimates of a geometry's factor.
+
+    Of large ones two are in memory: the next is made while one is used.
+    """
 
     geometry: Geometry
 
     def __iter__(self) -> Iterator[Float[np.ndarray, "n n"]]:
-        for fold in range(len(self.geometry.state.counts)):
-            yield self.geometry.fold(fold)
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(self.geometry.fold, 0)
+            for number in range(1, len(self.geometry.state.counts)):
+                ready, coming = coming, pool.submit(self.geometry.fold, number)
+                yield ready.result()
+            yield coming.result()
 
 
 def load_geometry(directory: str | Path) -> Geometry:

@@ -151,14 +151,26 @@ PlainReadOut = Convolution | TokenWise | DenseLayer | RandomLayers | Sampled | J
 def sum_over_offsets(
     k: Float[np.ndarray, "n n"], spatial: tuple[int, ...], kernel: tuple[int, ...]
 ) -> Float[np.ndarray, "n n"]:
-    """sum_d K[p + d, q + d] over the kernel's offsets d, zero outside the grid."""
-    grid = k.reshape(spatial * 2)
-    total = np.zeros_like(grid)
-    for offset in product(*(range(-(size // 2), size // 2 + 1) for size in kernel)):
-        to = tuple(slice(max(0, -d), n - max(0, d)) for d, n in zip(offset, spatial, strict=True))
-        of = tuple(slice(max(0, d), n - max(0, -d)) for d, n in zip(offset, spatial, strict=True))
-        total[to + to] += grid[of + of]
+    """sum_d K[p + d, q + d] over the kernel's offsets d, zero outside the grid.
+
+    One axis after the other, for the offsets are a product of those of each axis.
+    """
+    total, axes = k.reshape(spatial * 2), len(spatial)
+    for axis, (size, reach) in enumerate(zip(spatial, (n // 2 for n in kernel), strict=True)):
+        if not reach:
+            continue
+        grid, total = total, total.copy()
+        for d in range(1, min(reach, size - 1) + 1):
+            ahead, behind = slice(d, None), slice(None, -d)
+            for to, of in ((ahead, behind), (behind, ahead)):
+                total[_both(to, axis, axes)] += grid[_both(of, axis, axes)]
     return total.reshape(k.shape)
+
+
+def _both(part: slice, axis: int, axes: int) -> tuple[slice, ...]:
+    """An index of pairs of places, each on a grid of `axes` axes: a part of one axis in both."""
+    place = tuple(part if own == axis else slice(None) for own in range(axes))
+    return place + place
 
 
 def readout_of(network: ScoreNetwork) -> PlainReadOut:

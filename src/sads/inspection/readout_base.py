@@ -158,4 +158,6 @@ class ReadOut(ABC):
 
     def _integrated(self, moment: Float[np.ndarray, "n n"], count: int) -> Float[np.ndarray, "n n"]:
         """The last layer integrated, given the summed moment of `count` networks."""
-        return self.weight_variance * moment + count * self.bias_variance
+        factor = self.weight_variance * moment
+        factor += count * self.bias_variance
+        return factor
