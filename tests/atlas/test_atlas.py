@@ -222,6 +222,9 @@ def test_the_command(atlas, tmp_path, sads):
     assert "2 of 2 architectures" in text
     code, text, _ = sads("atlas", listed, "--out", str(out), "--json")
     assert [row["name"] for row in json.loads(text)["rows"]] == ["Small CNN", "Small MLP"]
+    both = ("--only", "Small CNN", "Small MLP", "--json")
+    code, text, _ = sads("atlas", listed, "--out", str(out), *both)
+    assert len(json.loads(text)["rows"]) == 2
     code, _, error = sads("atlas", listed, "--out", str(tmp_path / "x"), "--only", "Smal CNN")
     assert code == 2
     assert "did you mean 'Small CNN'" in error

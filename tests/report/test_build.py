@@ -6,13 +6,14 @@ from html import unescape
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 
 import sads
 from sads.geometry import load_geometry
 from sads.report import build_report, write_report
 from sads.report.build import check_output
 from sads.report.commands import geometry_command
-from sads.report.page import embedded
+from sads.report.page import command_line, embedded
 from sads.report.sentences import differs
 from sads.report.subjects import Named, by_network
 from sads.report.sweep_measurements import measured_along, read_sweep, training_sheet
@@ -212,6 +213,15 @@ def test_an_isotropic_geometry_has_one_picture(tmp_path):
     assert one["shape"] == [8, 8]
 
 
+def test_options_of_a_command_are_not_broken_and_read_as_they_are():
+    line = command_line("sads geometry 'a<b' --networks 24 -v")
+    assert line == (
+        "sads geometry &#39;a&lt;b&#39; "
+        '<span class="option">--networks</span> 24 <span class="option">-v</span>'
+    )
+    assert line.striptags() == "sads geometry 'a<b' --networks 24 -v"
+
+
 def test_the_command_makes_the_geometry_again(unet, low_noise):
     for directory in (unet, low_noise):
         known = load_geometry(directory)
@@ -270,7 +280,7 @@ def test_a_forecast_is_shown_where_it_belongs(tmp_path, unet, transformer, forec
     assert [part["error"] for part in first["forecast"]] == pytest.approx(known.drift_error)
     assert second["forecast"] == []
     assert built.sentences[0].startswith("Learned early: eigenvectors")
-    assert f"--forecast {forecast}" in built.html
+    assert f"--forecast {forecast}" in Markup(built.html).striptags()
     # Along other directions than the geometry's own there is a table and no panel.
     sads.forecast(
         NETWORK, "digits", shape="1x8x8", directions="dct:bands=4", method="one step",

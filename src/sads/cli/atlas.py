@@ -4,14 +4,14 @@ import json as jsonlib
 import sys
 from pathlib import Path
 
-from .options import Flag, Seed
+from .options import Flag, Names, Seed
 
 
 def atlas(
     listed: Path,
     *,
     out: Path,
-    only: tuple[str, ...] = (),
+    only: Names = (),
     seed: Seed = 0,
     json: Flag = False,
 ) -> None:
@@ -21,7 +21,7 @@ def atlas(
     whose configuration has not changed. An architecture that fails gets a row with the reason, is
     tried again the next time, and makes the exit code 1. The page is written after each row.
 
-    Example: `sads atlas benchmarks/atlas/atlas.toml --out runs/atlas --only DiT-S/2`
+    Example: `sads atlas benchmarks/atlas/atlas.toml --out runs/atlas --only DiT-S/2 DiT-S/4`
 
     Args:
         listed: a TOML file with a table `[[network]]` for each architecture: `name`, `network`,

@@ -12,4 +12,5 @@ def _check(type_: Any, value: int) -> None:
 
 
 Seed = Annotated[int, Parameter(validator=_check)]
+Names = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]  # --only A B
 Flag = Annotated[bool, Parameter(negative="")]  # without a --no- twin

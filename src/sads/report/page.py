@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 _SCRIPTS = ("pictures.js", "plot.js", "overlay.js", "explorer.js")
 
@@ -67,13 +67,22 @@ def render_plain(template: str, view: dict[str, Any]) -> str:
 
 
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FunctionLoader(_asset),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["command"] = command_line
+    return environment
+
+
+def command_line(line: str) -> Markup:
+    """A command whose options are kept on one line: browsers would break them behind a hyphen."""
+    words = (escape(word) for word in line.split(" "))
+    kept = Markup('<span class="option">{}</span>')
+    return Markup(" ").join(kept.format(w) if w.startswith("-") else w for w in words)
 
 
 def _policy(style: str) -> str:
