@@ -108,6 +108,26 @@ def test_without_a_directory_nothing_is_said_to_be_kept(monkeypatch):
     assert "kept" not in str(error.value)
 
 
+def test_a_worker_that_leaves_before_its_first_answer_is_not_waited_for_as_if_it_had_never_come(
+    monkeypatch,
+):
+    monkeypatch.setattr(in_order, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(in_order, "ALONE_SECONDS", 0.1)
+
+    class Fleeting(Deserted):
+        """One worker, which leaves at once."""
+
+        visits = 0
+
+        @property
+        def present(self) -> bool:
+            self.visits += 1
+            return self.visits < 3
+
+    with pytest.raises(EngineError, match="all workers have been gone for 0 seconds"):
+        estimate(Fleeting(0))
+
+
 def test_the_first_worker_may_come_late(monkeypatch):
     monkeypatch.setattr(in_order, "TICK_SECONDS", 0.01)
     monkeypatch.setattr(in_order, "ALONE_SECONDS", 0.05)

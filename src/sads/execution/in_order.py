@@ -42,7 +42,7 @@ class InOrder:
 
     def __init__(self, engine: Engine, function: Callable[..., str]):
         self._engine, self._function = engine, function
-        self._answered = False
+        self._come = False  # whether there has been a worker
         self._seen = time.monotonic()  # when a worker was last seen
 
     def answers(self, calls: Iterable[Call], ahead: int) -> Iterator[tuple[Call, str]]:
@@ -67,7 +67,7 @@ class InOrder:
                 self._repeat_lost(waiting)
                 if _has_answer(waiting[0].future):
                     first = waiting.popleft()
-                    self._answered, self._seen = True, time.monotonic()
+                    self._come, self._seen = True, time.monotonic()
                     yield first.arguments, first.future.result()
                 else:
                     self._wait(waiting[0].future)
@@ -101,11 +101,11 @@ class InOrder:
     def _require_workers(self) -> None:
         now = time.monotonic()
         if self._engine.present:
-            self._seen = now
+            self._come, self._seen = True, now
             return
-        patience = ALONE_SECONDS if self._answered else START_SECONDS
+        patience = ALONE_SECONDS if self._come else START_SECONDS
         if now - self._seen > patience:
-            what = "all workers have been gone" if self._answered else "no worker has come"
+            what = "all workers have been gone" if self._come else "no worker has come"
             raise EngineError(f"{what} for {patience:.0f} seconds: start some and begin again")
 
 
