@@ -160,7 +160,7 @@ def rotation_sentences(rotation: Rotation) -> list[str]:
             "data's): other rotations reach the same alpha; this choice depends on the eigenspaces "
             "alone."
         )
-    return lines + measured_sentences() if origin.kind == "min" else lines
+    return lines + outcome_sentences() if origin.kind == "min" else lines
 
 
 def measured_sentences() -> list[str]:
@@ -174,7 +174,12 @@ def measured_sentences() -> list[str]:
             f"Measured on {data}, {steps:,} steps of {network}, held-out SW2 as median of "
             f"{len(own[0].sw2)} seeds (least to most): {', '.join(parts)}."
         )
-    return [*lines, *(_what_rotations_did(network) for network in (TIME_BLIND, SEES_TIME))]
+    return [*lines, *outcome_sentences()]
+
+
+def outcome_sentences() -> list[str]:
+    """How often rotations helped, where the network sees the time and where it does not."""
+    return [_what_rotations_did(network) for network in (TIME_BLIND, SEES_TIME)]
 
 
 def _what_rotations_did(network: str) -> str:
