@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
+from ..execution.threads import side_by_side
 from ..statistics.sign_flips import sign_patterns
 from .reflections import Basis, Reflection, reflections
 from .structure import Structure
@@ -30,6 +31,7 @@ from .structure import Structure
 Folds = Iterable[np.ndarray]  # independent estimates of the factor, each n x n
 
 VETO_LEVEL = 0.001
+LARGE = 512  # rows from which decompositions are made side by side
 NULL = 1e-12  # eigenvalues below this fraction of the largest belong to the null space
 
 
@@ -135,7 +137,9 @@ def symmetry_p_value(folds: Folds, reflection: Reflection) -> float:
         within[0] += (even.T @ rows[0].T).T
         within[1] += (odd.T @ rows[1].T).T
         between.append((odd.T @ rows[0].T).T)
-    first, second = (_whitener(block / len(between)) for block in within)
+    means = [block / len(between) for block in within]
+    at_once = side_by_side if len(reflection) >= LARGE else map
+    first, second = at_once(_whitener, means)
     for k, block in enumerate(between):  # in place of what it is made from
         between[k] = (first.T @ block @ second).reshape(-1)
     gram = np.array([[a @ b for b in between] for a in between])

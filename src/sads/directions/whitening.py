@@ -11,7 +11,8 @@ import math
 import numpy as np
 from jaxtyping import Bool, Float
 
-from .symmetry import NULL, Sector
+from ..execution.threads import side_by_side
+from .symmetry import LARGE, NULL, Sector
 
 
 def numerical_range(values: Float[np.ndarray, " s"], largest: float) -> Bool[np.ndarray, " s"]:
@@ -24,7 +25,8 @@ def halves_error(
 ) -> float:
     """The whitened error of (A + B) / 2 from two independent halves, on the given sectors."""
     blocks = [(part, part.restrict(a), part.restrict(b)) for part in parts]
-    spectra = [np.linalg.eigh((x + y) / 2) for _, x, y in blocks]
+    at_once = side_by_side if len(a) >= LARGE else map
+    spectra = list(at_once(np.linalg.eigh, [(x + y) / 2 for _, x, y in blocks]))
     largest = max(float(values[-1]) for values, _ in spectra)
     total, rank = 0.0, 0
     for (part, x, y), (values, vectors) in zip(blocks, spectra, strict=True):
