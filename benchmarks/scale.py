@@ -163,6 +163,8 @@ def main() -> None:
         content["points"].append(json.loads(printed.splitlines()[-1]))
         print(printed.splitlines()[-1], flush=True)
         ROWS.write_text(json.dumps(content, indent=1) + "\n")
+    order = list(SHAPES)
+    content["points"].sort(key=lambda p: (order.index(p["subspace"]), p["dimensions"]))
     content["slopes"] = slopes(content["points"])
     ROWS.write_text(json.dumps(content, indent=1) + "\n")
     draw(content)
