@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
+from statistics import fmean
 from typing import Any
 
 from sads.alignment.measured_rotations import MeasuredRotation
@@ -175,9 +176,11 @@ def rotations() -> Lines:
     kinds = dict.fromkeys((row["rotation"], row["rank"]) for row in rows)
     runs = sorted({(row["data"], int(row["steps"])) for row in rows})
     values = by_seed(rows, "sw2", "rotation", "rank", "data", "steps")
+    relative = by_seed(rows, "relative", "rotation", "rank", "data")
     lines = []
     for rotation, rank in kinds:
-        cells = []
+        alphas = (relative.get((rotation, rank, data), {}) for data in dict(runs))
+        cells = [", ".join(number(fmean(a.values())) if a else "" for a in alphas)]
         for data, steps in runs:
             own, plain = (
                 values.get((*kind, data, str(steps)), {})
@@ -185,7 +188,8 @@ def rotations() -> Lines:
             )
             cells.append(_against(own, plain, told=rotation != AS_IT_IS))
         lines.append((rotation + (f", rank {rank}" if rank else ""), *cells))
-    return table(("rotation", *(f"{data}, {steps} steps" for data, steps in runs)), lines)
+    header = (f"{data}, {steps} steps" for data, steps in runs)
+    return table(("rotation", f"alpha: {', '.join(dict(runs))}", *header), lines)
 
 
 def _against(own: BySeed, plain: BySeed, *, told: bool) -> str:
