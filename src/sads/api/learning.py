@@ -8,11 +8,13 @@ from jaxtyping import Float
 
 from ..diffusion import Trained
 from ..directions.sets import DirectionSet
+from ..execution.engines import Engine
 from ..foundation.choices import ForecastMethod, Optimiser, Prediction, RiskOf
 from ..learning import Forecast, Recipe, Risk, measure_risk, reference_for
 from ..learning.forecast_from_data import forecast_data
 from ..path import DiffusionPath
 from ..ranking import PilotProtocol, Ranking, check_families, rank_families, recipe_of
+from ..remote import row_workers_for
 from ..specs.coercion import (
     Data,
     Network,
@@ -122,6 +124,8 @@ def forecast(
     tolerance: float = 0.1,
     seed: int = 0,
     out: str | Path | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
     on_progress: Callable[[int, float], None] | None = None,
     shape: Shape | None = None,
     prediction: Prediction | None = None,
@@ -151,6 +155,9 @@ def forecast(
         tolerance: error of the drifts, relative to their spread, at which to stop.
         seed: the seed of all draws.
         out: directory for the result; an interrupted forecast is continued.
+        engine: who looks at the networks, as in `estimate_geometry`; this process unless given.
+            The bits are those of one process with one torch thread.
+        workers: networks at once; by default the cores of this machine, or the scheduler's threads.
         on_progress: called with the number of networks so far and the error over the spread.
         shape: as in `network`.
         prediction: as in `network`.
@@ -182,6 +189,12 @@ def forecast(
         tolerance=tolerance,
         seed=seed,
         out=out,
+        workers=row_workers_for(
+            *(engine, source, family, data, directions),
+            steps=steps,
+            workers=workers,
+            prediction=prediction,
+        ),
         on_progress=on_progress,
     )
 

@@ -26,6 +26,8 @@ def forecast(
     tolerance: float = 0.1,
     seed: Seed = 0,
     out: Path | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
     png: Path | None = None,
     force: Flag = False,
     json: Flag = False,
@@ -56,6 +58,10 @@ def forecast(
         tolerance: error of the drifts, relative to their spread, at which to stop.
         seed: the seed of all random draws.
         out: directory for the result; an interrupted forecast is continued from there.
+        engine: who looks at the networks: `local` (processes on this machine), `dask` (a cluster on
+            this machine) or `dask:ADDRESS` (a scheduler); this process unless given.
+        workers: networks at once; by default the number of cores of this machine, or of threads of
+            the scheduler.
         png: write a picture of drift and noise of every band to this file.
         force: replace an existing picture.
         json: print the result as one JSON object.
@@ -86,6 +92,8 @@ def forecast(
             tolerance=tolerance,
             seed=seed,
             out=out,
+            engine=engine,
+            workers=workers,
             on_progress=report,
         )
     if png is not None:

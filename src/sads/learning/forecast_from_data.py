@@ -1,16 +1,20 @@
 """A forecast from a dataset: chooses the target and the method, and notes what they are."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from ..data import Dataset
 from ..directions.sets import Cosines, DirectionSet, Eigenvectors
 from ..errors import InputError
 from ..networks import ScoreFamily
 from .forecast import Forecast
+from .forecast_method import Method
 from .forecast_setting import Scene
 from .make_forecast import forecast_training
 from .recipe import Recipe
+from .row_workers import RowWorkers
 from .targets import goal_for
 from .validity import LADDER, cheapest_passed, kind_of, method_named
 
@@ -31,6 +35,7 @@ def forecast_data(
     tolerance: float = 0.1,
     seed: int = 0,
     out: str | Path | None = None,
+    workers: RowWorkers | None = None,
     on_progress: Callable[[int, float], None] | None = None,
 ) -> Forecast:
     """Forecast what training on a dataset does along each direction.
@@ -48,8 +53,36 @@ def forecast_data(
         tolerance: root mean square error of the drifts over their spread at which to stop.
         seed: the seed of all draws.
         out: directory for the result; an interrupted forecast is continued.
+        workers: who looks at the networks; this process unless given.
         on_progress: called with the networks so far and that ratio.
     """
+    with workers or nullcontext():
+        scene, chosen, about = setting(
+            *(family, data, directions, recipe), steps=steps, method=method, seed=seed
+        )
+        return forecast_training(
+            scene,
+            chosen,
+            networks=networks,
+            tolerance=tolerance,
+            out=out,
+            about=about,
+            workers=workers,
+            on_progress=on_progress,
+        )
+
+
+def setting(
+    family: ScoreFamily,
+    data: Dataset,
+    directions: DirectionSet | None,
+    recipe: Recipe,
+    *,
+    steps: int,
+    method: str,
+    seed: int,
+) -> tuple[Scene, Method, dict[str, Any]]:
+    """What a forecast looks at, how, and what else is stored with it."""
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
     if steps < 1:
@@ -60,12 +93,5 @@ def forecast_data(
     basis = "eigenvectors" if isinstance(told_apart, Eigenvectors) else "cosines"
     kind = kind_of(family.member(seed))
     chosen = method_named(cheapest_passed(basis, kind) if method == AUTO else method, steps=steps)
-    return forecast_training(
-        Scene(family, goal.reference, goal.target, told_apart, recipe, seed),
-        chosen,
-        networks=networks,
-        tolerance=tolerance,
-        out=out,
-        about={"data": data.name, "target": goal.kind, "kind": kind, "basis": basis},
-        on_progress=on_progress,
-    )
+    about = {"data": data.name, "target": goal.kind, "kind": kind, "basis": basis}
+    return Scene(family, goal.reference, goal.target, told_apart, recipe, seed), chosen, about

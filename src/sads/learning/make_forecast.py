@@ -27,6 +27,7 @@ from .forecast_artefact import stored_rows, write_forecast
 from .forecast_method import Method
 from .forecast_setting import Scene
 from .one_step import OneStep
+from .row_workers import Here, RowWorkers
 
 FEWEST = 8  # networks, and as many between two looks at the errors
 ZERO = 1e-20  # the square of rounding: a target whose entries are this small is zero
@@ -41,6 +42,7 @@ def forecast_training(
     tolerance: float = 0.1,
     out: str | Path | None = None,
     about: dict[str, Any] | None = None,
+    workers: RowWorkers | None = None,
     on_progress: Report | None = None,
 ) -> Forecast:
     """Forecast what training does, averaged over fresh networks.
@@ -53,6 +55,7 @@ def forecast_training(
         tolerance: root mean square error of the drifts over their spread at which to stop.
         out: directory for the result; an interrupted forecast is continued.
         about: what else to store with it, for example the name of the data.
+        workers: who looks at the networks; this process unless given.
         on_progress: called with the networks so far and that ratio, which is infinite until it is
             known.
     """
@@ -65,6 +68,7 @@ def forecast_training(
     place = None if out is None else Path(out)
     rows = [] if place is None else stored_rows(place, told)
     wanted = networks or MOST
+    coming = (workers or Here()).rows(scene, method, told, len(rows), wanted)
 
     def made() -> Forecast:
         return _forecast(scene, told, np.stack(rows[:wanted]))
@@ -83,7 +87,7 @@ def forecast_training(
             if len(rows) >= wanted or (networks is None and enough):
                 return made()
         with explained(scene.family.name, "a forecast"):
-            rows.append(method.row(scene, len(rows)))
+            rows.append(next(coming))
         _require_target(scene, rows[-1])
         if on_progress is not None and len(rows) % FEWEST and len(rows) < wanted:
             on_progress(len(rows), math.inf)

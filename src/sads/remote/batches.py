@@ -6,18 +6,14 @@ with any number of workers, in whatever order they answer and however many of th
 """
 
 import base64
-import json
-import socket
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, NetworkError, SadsError, brief, is_memory_error
-from ..execution.engines import Engine, check_engine, make_engine
-from ..execution.in_order import InOrder
-from ..execution.local import EngineError
+from ..errors import InputError
+from ..execution.engines import Engine
 from ..execution.threads import limited_threads
 from ..geometry.batch_workers import BatchWorkers, Moment, batches_until
 from ..geometry.running_sums import State
@@ -29,8 +25,9 @@ from ..probes import Probe
 from ..specs import NetworkSpec, ProbeSpec
 from ..specs.coercion import Network
 from .batch_request import BatchRequest, source_of
+from .engine_calls import WITHOUT_ENGINE, EngineCalls, answer
+from .names import network_spec, probe_spec
 
-PRELOADED = ("sads.remote.batches",)  # importing torch takes seconds
 HELD_BYTES = 2**31  # memory for moments that wait for their turn
 
 
@@ -54,30 +51,15 @@ class EngineWorkers(BatchWorkers):
         workers: int | None = None,
         device: str = "cpu",
     ):
-        if isinstance(engine, str):
-            check_engine(engine, workers)
-        self._asked, self._workers, self._device = engine, workers, device
-        self._network, self._probe = network, probe
-        self._engine: tuple[Engine, InOrder] | None = None
+        self._calls = EngineCalls(batch_moment, engine, workers=workers, device=device)
+        self._device, self._network, self._probe = device, network, probe
 
     def __enter__(self) -> "EngineWorkers":
-        self._running()  # a missing scheduler should be reported now
+        self._calls.__enter__()
         return self
 
-    def _running(self) -> tuple[Engine, InOrder]:
-        if self._engine is None:
-            asked = self._asked
-            if isinstance(asked, str):
-                asked = make_engine(
-                    asked, workers=self._workers, device=self._device, preload=PRELOADED
-                )
-            self._engine = asked, InOrder(asked, batch_moment)
-        return self._engine
-
     def close(self) -> None:
-        if self._engine is not None and isinstance(self._asked, str):
-            self._engine[0].close()
-        self._engine = None
+        self._calls.close()
 
     def require(self, source: Source) -> None:
         """Refuse bases that networks determine: they are too large to send with every batch.
@@ -100,36 +82,22 @@ class EngineWorkers(BatchWorkers):
         return "cpu"
 
     def batches(self, source: Source, state: State, until: int) -> Iterator[tuple[Moment, int]]:
-        engine, in_order = self._running()
         request = BatchRequest.of(self._network, self._probe, source.plan, self._device)
         text = request.model_dump_json()
         calls = ((text, batch, count) for batch, count in batches_until(source, state, until))
         held = HELD_BYTES // state.sums[0].nbytes
-        ahead = max(2, min(2 * engine.slots, held))
-        for (_, _, count), answer in in_order.answers(calls, ahead):
-            yield _moment(json.loads(answer)), count
+        for (_, _, count), computed in self._calls.answers(calls, most=held):
+            yield _moment(computed), count
 
 
 def batch_moment(request: str, batch: int, count: int) -> str:
     """The moment of a batch, or why there is none, as JSON; never raises."""
-    try:
-        with limited_threads(1):
-            moment = source_of(request).moment(batch, count)
-        return json.dumps({"rows": len(moment), "values": _packed(moment)})
-    except Exception as error:
-        return json.dumps(
-            {"kind": _kind(error), "error": f"{socket.gethostname()}: {_said(error)}"}
-        )
 
+    def computed() -> dict[str, Any]:
+        moment = source_of(request).moment(batch, count)
+        return {"rows": len(moment), "values": _packed(moment)}
 
-def _kind(error: Exception) -> str:
-    return "network" if isinstance(error, NetworkError) else "setup"
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, SadsError):
-        return " ".join(str(error).split())
-    return "out of memory" if is_memory_error(error) else brief(error)
+    return answer(computed)
 
 
 def _packed(moment: Moment) -> str:
@@ -139,16 +107,7 @@ def _packed(moment: Moment) -> str:
 
 
 def _moment(answer: dict[str, Any]) -> Moment:
-    """The moment in an answer; only its lower triangle is filled.
-
-    Raises:
-        NetworkError: if the networks cannot be evaluated.
-        EngineError: if the worker could not or would not compute.
-    """
-    if answer.get("kind") == "network":
-        raise NetworkError(answer["error"])
-    if "error" in answer:
-        raise EngineError(f"a worker cannot compute this: {answer['error']}")
+    """The moment in an answer; only its lower triangle is filled."""
     rows = answer["rows"]
     moment = np.zeros((rows, rows))
     moment[np.tril_indices(rows)] = np.frombuffer(base64.b64decode(answer["values"]), "<f8")
@@ -172,43 +131,12 @@ def batch_workers_for(
     """
     if engine is None:
         if workers is not None:
-            raise InputError("workers belong to an engine: name one, local, dask or dask:ADDRESS")
+            raise InputError(WITHOUT_ENGINE)
         return None
     return EngineWorkers(
         engine,
-        _network_spec(source, family, prediction),
-        _probe_spec(probe, family.shape),
+        network_spec(source, family, prediction),
+        probe_spec(probe, family.shape),
         workers=workers,
         device=device,
-    )
-
-
-def _network_spec(source: Network, family: ScoreFamily, prediction: str | None) -> NetworkSpec:
-    if isinstance(source, NetworkSpec):
-        source = str(source)
-    if isinstance(source, str):
-        return NetworkSpec.parse(
-            source if prediction is None else f"{source},prediction={prediction}"
-        )
-    with suppress(SadsError):  # a name outside the grammar
-        spec = NetworkSpec.parse(family.name)
-        named = spec.family(family.shape, schedule=family.schedule)
-        if named.fingerprint == family.fingerprint:
-            return spec
-    raise InputError(
-        f"workers build networks from their names, and {family.name} names no preset or factory: "
-        "write a function that makes one into a file and name it, FILE.py:function"
-    )
-
-
-def _probe_spec(probe: str | Probe, shape: tuple[int, ...]) -> ProbeSpec:
-    if isinstance(probe, str):
-        return ProbeSpec.parse(probe)
-    with suppress(SadsError):
-        spec = ProbeSpec.parse(probe.describe())
-        if spec.probe(shape).describe() == probe.describe():
-            return spec
-    raise InputError(
-        f"workers make probes from their names, and {probe.describe()} names no file: give the "
-        "probe as point:FILE or forward:DATA"
     )
