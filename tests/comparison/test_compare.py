@@ -254,3 +254,16 @@ def test_bad_input():
     ]
     with pytest.raises(InputError, match=r"at most 4096 dimensions, got 8192"):
         compare(*(replace(exact(np.eye(2)), plan=plan) for plan in plans))
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    first, second = (sampled(factor(), 30, np.random.default_rng(seed)) for seed in (1, 2))
+    whole = compare(first, second)
+    monkeypatch.setattr(sads.comparison.whitened_difference, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(sads.comparison.whitened_difference, "LEAST_ROWS", 5)
+    blocks = compare(first, second)
+    assert blocks.p_value == whole.p_value
+    assert blocks.distance == pytest.approx(whole.distance, rel=1e-9)
+    for one, other in zip(blocks.bands, whole.bands, strict=True):
+        assert one.ratio_p_value == other.ratio_p_value
+        assert one.rotation_p_value == other.rotation_p_value

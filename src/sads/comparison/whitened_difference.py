@@ -41,7 +41,8 @@ from ..geometry import Geometry
 from .common_structure import CommonStructure
 
 LEAST_SHARE = 0.02
-BLOCK = 512  # rows of the whitened differences that are kept at once
+BLOCK_BYTES = 2**31  # of whitened differences that are kept at once
+LEAST_ROWS = 512  # of them, however long they are
 NOISELESS = 1e-12  # parts below this fraction of the squared difference are rounding
 
 
@@ -161,16 +162,17 @@ def _in_blocks(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals of S^T A_f S and S^T B_f S, the mean of D_f, and the Gram matrices of D_f and R_f.
 
-    S is `scale` and c is `factor`. The D_f of all folds are never in memory at once.
+    S is `scale` and c is `factor`. Of large factors only some rows of D_f are in memory at once;
+    every block of rows needs all folds again, which are costly to make.
     """
     folds, rank = len(weights), scale.shape[1]
+    size = max(LEAST_ROWS, BLOCK_BYTES // (16 * folds * rank))
     first, second = np.empty((2, folds, rank))
     mean = np.empty((rank, rank))
     rows, relative_rows = np.empty((2, rank, folds, folds))
-    for start in range(0, rank, BLOCK):
-        block = slice(start, start + BLOCK)
-        size = scale[:, block].shape[1]
-        difference, relative = np.empty((2, size, folds, rank))
+    for start in range(0, rank, size):
+        block = slice(start, min(start + size, rank))
+        difference, relative = np.empty((2, block.stop - start, folds, rank))
         for f in range(folds):
             x, y = ((shared.fold(g, f) @ scale[:, block]).T @ scale for g in (a, b))
             first[f, block], second[f, block] = (np.diagonal(z[:, block]) for z in (x, y))
