@@ -22,6 +22,9 @@ from sads.doctor.findings.spectrum import (
 )
 from sads.doctor.patient import Examined, admit
 from sads.errors import NetworkError
+from sads.geometry.estimate import running_estimates
+from sads.geometry.subspace_choice import UpTo
+from sads.inspection.subspaces import LowFrequencies
 from sads.networks import ScoreFamily
 from tests.alignment.geometries import geometry_with
 from tests.doctor.patients import SHAPE, family
@@ -173,3 +176,21 @@ def test_a_network_that_fails_is_an_error():
 
     with pytest.raises(NetworkError, match=r"broken on purpose"):
         diagnose(ScoreFamily(Broken, SHAPE, name="broken"))
+
+
+def test_large_images_are_examined_on_their_low_frequencies(monkeypatch):
+    """Both geometries are of the subspace, and the findings are those of the whole."""
+    convolutions, seen = sads.network("cnn", shape="1x8x8"), []
+
+    def noted(*arguments, **options):
+        for geometry in running_estimates(*arguments, **options):
+            seen.append(geometry.subspace)
+            yield geometry
+
+    usual = {"padding-only", "low-frequency-heavy"}
+    assert usual <= {one.code for one in diagnose(convolutions, networks=24).findings}
+    monkeypatch.setattr("sads.doctor.diagnosis.running_estimates", noted)
+    monkeypatch.setattr("sads.doctor.diagnosis.QUICK", UpTo(63))
+    monkeypatch.setattr("sads.geometry.subspace_choice.MOST_FREQUENCIES", 4)
+    assert usual <= {one.code for one in diagnose(convolutions, networks=24).findings}
+    assert set(seen) == {LowFrequencies(4)}

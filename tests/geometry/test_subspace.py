@@ -12,6 +12,7 @@ from sads.directions.folds import descending_eigh
 from sads.directions.whitening import whitened_distance
 from sads.errors import ArtefactError, InputError
 from sads.geometry import Gaussian, Geometry, estimate_geometry, load_geometry, planned_geometry
+from sads.geometry.subspace_choice import UpTo
 from sads.inspection.subspaces import Adaptive, LowFrequencies, Whole
 from sads.networks import CNN, ScoreFamily
 
@@ -380,3 +381,23 @@ def _after(calls: int, then):
             then(progress)
 
     return watch
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "expected"),
+    [
+        ("unet-rgb", 4, LowFrequencies),  # a larger image
+        ("unet-rgb", 10**6, type(None)),  # small enough
+        ("ssm", 4, type(None)),  # a signal
+        ("dit", 4, type(None)),  # a closed form, which takes no spectrum of folds
+    ],
+)
+def test_only_large_images_are_looked_at_in_low_frequencies(name, rows, expected):
+    geometry = estimate_geometry(FAMILIES[name], networks=12, subspace=UpTo(rows))
+    assert isinstance(geometry.subspace, expected)
+
+
+def test_a_geometry_that_is_continued_keeps_the_whole(tmp_path):
+    family = FAMILIES["unet-rgb"]
+    estimate_geometry(family, networks=12, out=tmp_path)
+    assert estimate_geometry(family, networks=24, out=tmp_path, subspace=UpTo(4)).subspace is None

@@ -19,7 +19,7 @@ from ..errors import InputError, NetworkError
 from ..foundation.data_frames import as_frame
 from ..foundation.rendering import Shown, as_text
 from ..geometry import Gaussian, Geometry, Probe, Zero, running_estimates
-from ..geometry.subspace_choice import Request
+from ..geometry.subspace_choice import QUICK, Request
 from ..networks import ScoreFamily
 from ..networks.adapters import Assumptions
 from ..randomness import checked_seed
@@ -117,7 +117,7 @@ def diagnose(
     patient = admit(family, seed)
     first = FIRST if networks >= WORTH * FIRST else None
 
-    def looks(probe: Probe, subspace: Request = None) -> Looks:
+    def looks(probe: Probe, subspace: Request) -> Looks:
         tell(f"geometry at {probe.describe()}")
         geometry = Looks(
             running_estimates(
@@ -138,7 +138,8 @@ def diagnose(
         skipped: list[str] = []
         if at_zero and at_zero.plan.fingerprint != patient.family.fingerprint:
             at_zero = None  # other layers were redrawn for it
-        gaussian = stack.enter_context(looks(Gaussian(1.0), at_zero and at_zero.subspace))
+        subspace = at_zero.subspace if at_zero else QUICK
+        gaussian = stack.enter_context(looks(Gaussian(1.0), subspace))
         try:  # in one subspace, if any, to be compared
             zero = Looks(_only(at_zero)) if at_zero else looks(Zero(), gaussian.geometry.subspace)
             stack.enter_context(zero)

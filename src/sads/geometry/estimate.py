@@ -22,7 +22,7 @@ from .goal import Goal
 from .plan import Plan
 from .run import Progress, estimates, settled
 from .source import Source, prepare
-from .subspace_choice import Request
+from .subspace_choice import Request, UpTo
 
 
 class PlainOptions(TypedDict, total=False):
@@ -129,9 +129,17 @@ def _prepared(family: ScoreFamily, **options: Unpack[Options]) -> tuple[Goal, So
         seed=options.get("seed", 0),
         device=(options.get("batch_workers") or Threads()).here(options.get("device", "cpu")),
         zero_output=options.get("zero_output", "explain"),
-        subspace=options.get("subspace") or _stored_subspace(options.get("out")),
+        subspace=_subspace(**options),
     )
     return goal, source
+
+
+def _subspace(**options: Unpack[Options]) -> Request:
+    """The subspace that was asked for by name, else that of a geometry that is continued."""
+    asked = options.get("subspace")
+    if asked is None or isinstance(asked, UpTo):
+        return _stored_subspace(options.get("out")) or asked
+    return asked
 
 
 def _stored_subspace(out: str | Path | None) -> Request:
@@ -150,10 +158,11 @@ def _running_estimates(family: ScoreFamily, **options: Unpack[Options]) -> Itera
         with batch_workers.preparing():
             goal, source = _prepared(family, **options)
         own = source.plan.subspace
-        asked = options.get("subspace") or _stored_subspace(out)
+        asked = _subspace(**options)
+        chosen = own is not None and (asked is None or isinstance(asked, UpTo))
 
         def tell(progress: Progress) -> None:
-            report(replace(progress, subspace=own, chosen=own is not None and asked is None))
+            report(replace(progress, subspace=own, chosen=chosen))
 
         if out is None:
             yield from estimates(source, goal, None, tell, batch_workers, started)

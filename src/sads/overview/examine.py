@@ -26,6 +26,7 @@ from ..directions.sets import ChannelMeans, MeansAndBands, frequencies
 from ..doctor import diagnose
 from ..errors import InputError, SadsError
 from ..geometry import Geometry, estimate_geometry
+from ..geometry.subspace_choice import QUICK
 from ..geometry.anisotropy import Place, effective_directions, place_of
 from ..learning import Forecast, Recipe, Scene, forecast_training
 from ..learning.one_step import OneStep
@@ -146,6 +147,7 @@ class _AtZero:
             networks=self.networks,
             seed=self.seed,
             zero_output="last",
+            subspace=QUICK,
             out=self.out,
         )
         value, error = effective_directions(geometry)
