@@ -26,8 +26,8 @@ from ..directions.sets import ChannelMeans, MeansAndBands, frequencies
 from ..doctor import diagnose
 from ..errors import InputError, SadsError
 from ..geometry import Geometry, estimate_geometry
-from ..geometry.subspace_choice import QUICK
 from ..geometry.anisotropy import Place, effective_directions, place_of
+from ..geometry.subspace_choice import QUICK
 from ..learning import Forecast, Recipe, Scene, forecast_training
 from ..learning.one_step import OneStep
 from ..learning.targets import goal_for
