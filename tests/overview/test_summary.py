@@ -2,6 +2,8 @@
 
 import json
 import logging
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,6 +122,26 @@ def test_a_built_module_is_made_again_or_redrawn_and_that_is_said(caplog):
     with caplog.at_level(logging.WARNING, "sads"):
         package.estimate_geometry(Forgetful(4), shape=SHAPE, networks=24, probe="gaussian:1")
     assert "parameters drawn from the distributions of its own" in caplog.text
+
+
+def test_a_compiled_module_is_asked_like_the_one_inside():
+    network = Net(4)
+    network.compile()  # in place, and it stays so
+    compiled = package.summary(torch.compile(network), SHAPE, networks=24)
+    assert (compiled.network, compiled.origin) == ("Net", "arguments")
+    assert network._compiled_call_impl is not None
+    assert summary_rows(compiled) == summary_rows(package.summary(Net(4), SHAPE, networks=24))
+
+
+def test_a_first_step_in_the_wrong_direction_has_no_pace(blind):
+    wrong = SimpleNamespace(
+        has_order=True,
+        labels=("mean of channel 0", "frequency 0.1-0.2", "frequency 0.3-0.4"),
+        drift=np.array([-900.0, -100.0, -90.0]),
+        drift_error=np.full(3, 0.1),
+    )
+    rows = dict(summary_rows(replace(blind, forecast=wrong)))
+    assert rows["learned last"].startswith("mean of channel 0, on gaussian; the first step makes")
 
 
 def test_what_cannot_be_told_is_said():

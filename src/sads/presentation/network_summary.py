@@ -129,7 +129,9 @@ def _learned_last(summary: Summary) -> str:
         return f"no direction is late beyond its own error, on {summary.data}"
     last = int(late[0])
     usual = float(np.median(forecast.drift))
-    pace = float(forecast.drift[last]) / usual, float(forecast.drift_error[last]) / abs(usual)
+    if usual <= 0:
+        return f"{forecast.labels[last]}, on {summary.data}; the first step makes most others worse"
+    pace = float(forecast.drift[last]) / usual, float(forecast.drift_error[last]) / usual
     return (
         f"{forecast.labels[last]}, on {summary.data}: the first step learns it at "
         f"{with_error(*pace, 2)} of the median pace. {_validity(forecast)}"
