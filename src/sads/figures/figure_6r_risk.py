@@ -7,6 +7,8 @@ first, the middle and the last direction. For every architecture and measure the
 directions and the shape (`statistics.shapes`) are judged at the end of training.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -61,7 +63,8 @@ def draw(data: Data) -> Figure:
     names = present(data.rows, "network")
     own = profiles(data.rows)
     figure = sheet(PAGE, 4.0)
-    upper, lower = figure.subfigures(2, 1)
+    halves: Any = figure.subfigures(2, 1)
+    upper, lower = halves
     for half, what, measures in (
         (upper, "exact risk", RISKS[:3]),
         (lower, "of the samples", ("sw2", "w2_direction", "leakage")),
