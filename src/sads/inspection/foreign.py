@@ -159,7 +159,8 @@ def _variances(
         most = MOST_BUILT if members.small else FEWEST_BUILT
         for _ in range(min(max(wanted, FEWEST_BUILT), most)):
             member = members.family.member(int(rng.integers(2**62))).eval()
-            values.append(LastValues.of(member, layer, x, t))
+            with trunks_kept():  # whose end releases the network
+                values.append(LastValues.of(member, layer, x, t))
     return last_layer_variances(values, weight, bias)
 
 
