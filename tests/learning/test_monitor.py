@@ -30,7 +30,7 @@ from sads.learning.record_artefact import FILE, FORMAT, load_record
 from sads.learning.unavoidable_loss import unavoidable_loss
 from sads.networks.presets import preset_family
 from sads.path import RectifiedFlow, Schedule, prediction_named
-from sads.presentation.training_record import record_sentences
+from sads.presentation.training_record import record_cells, record_sentences
 from sads.storage.files import BusyError
 from sads.storage.sealed import read_sealed, write_sealed
 
@@ -478,6 +478,17 @@ def test_times_of_another_kind_are_refused(kind, times, hint):
     with pytest.raises(InputError, match=hint):
         monitor.update(torch.ones(2, 4), torch.ones(2, 4), torch.tensor(times))
     assert monitor.updates == 0
+
+
+def test_a_direction_of_which_nothing_is_learned_has_nothing_not_minus_nothing():
+    monitor = sads.Monitor((1, 8, 8), every=1)
+    target = torch.randn(64, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    prediction = 0.9 * (target - (1 + 1e-9) * target.mean(dim=(2, 3), keepdim=True))
+    for _ in range(3):
+        monitor.update(prediction, target, torch.arange(64))
+    told = "\n".join(record_sentences(monitor.record))
+    assert "Mean of channel 0 lags from the start: 0 % is learned" in told
+    assert "-0 %" not in told + str(record_cells(monitor.record))
 
 
 def test_numbers_and_arrays_are_taken_like_tensors():
