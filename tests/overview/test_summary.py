@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import sads as package
+from sads.cli.summary import summary as command
 from sads.doctor import diagnose
 from sads.errors import NetworkError
 from sads.presentation.network_summary import closing, next_step, summary_rows, summary_values
@@ -160,6 +161,21 @@ def test_what_cannot_be_told_is_said():
         pytest.fail("the parts that can be told are told")
     assert summary.parameters is not None
     assert all(why for _, why in summary.untold)
+
+
+def test_where_nothing_can_be_told_the_doctor_is_next_and_the_exit_code_is_2(tmp_path, capsys):
+    text = "from torch import nn\n\nclass Net(nn.Module):\n"
+    text += "    def __init__(self):\n        super().__init__()\n"
+    text += "        self.a = nn.Conv2d(1, 1, 3, padding=1)\n\n"
+    text += "    def forward(self, x, t):\n        return self.a(x) + t[:, None, None, None]\n\n"
+    text += "def make():\n    return Net()\n"
+    (tmp_path / "flat.py").write_text(text)
+    with pytest.raises(SystemExit, match="2"):
+        command(f"{tmp_path / 'flat.py'}:make", shape="1x8", networks=24)
+    said = capsys.readouterr().out
+    assert "must return the shape of its input" in " ".join(said.split())
+    assert "sads doctor" in said
+    assert "sads forecast" not in said
 
 
 def test_plain_values_hold_no_arrays(blind):

@@ -148,6 +148,11 @@ def _validity(forecast: Forecast) -> str:
     return f"Such forecasts were right in {record.right} of {cases} of {which}."
 
 
+def nothing_told(summary: Summary) -> bool:
+    """Whether no part could be measured, as where the shape is not one that the network takes."""
+    return {"geometry", "doctor", "forecast"} <= dict(summary.untold).keys()
+
+
 def next_step(summary: Summary) -> tuple[str, str] | None:
     """What to do next: the reason, and a line to paste into a shell or into Python."""
     diagnosis = summary.diagnosis
@@ -162,7 +167,7 @@ def next_step(summary: Summary) -> tuple[str, str] | None:
         name = name if summary.origin is None else "network"
         doctor = f"print(sads.diagnose({name}, shape={summary.shape}))"
         forecast = f'print(sads.forecast({name}, "{DATA}", shape={summary.shape}))'
-    if loud:
+    if loud or nothing_told(summary):
         return "what to change", doctor
     return (
         f"what training will learn first and last; put your own data in place of {DATA}",
