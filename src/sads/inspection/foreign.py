@@ -231,6 +231,8 @@ def is_plain_convolution(call: Call) -> bool:
     if call.function not in CONVOLUTIONS:
         return False
     axes = call.weight.ndim - 2
+    if call.u.ndim != axes + 2:  # torch took the batch for channels: an axis of samples is missing
+        return False
     usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
     stride, padding, dilation, groups = (call.options.get(n, usual[n]) for n in usual)
     kernel = tuple(call.weight.shape[2:])
