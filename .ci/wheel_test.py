@@ -8,6 +8,7 @@ besides Python code has to be in it.
 """
 
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -67,8 +68,8 @@ def main() -> None:
         (place / "test_network.py").write_text(PLUGIN)
         run([str(tools / "python"), "-m", "pytest", "-q", "test_network.py"], place)
         print(
-            f"wheel-test: {wheel.name}, {len(COMMANDS)} commands to a report in {seconds:.0f} s, "
-            f"{worked:.0f} s of processor time"
+            f"wheel-test: {wheel.name} on Python {platform.python_version()}, {len(COMMANDS)} "
+            f"commands to a report in {seconds:.0f} s, {worked:.0f} s of processor time"
         )
 
 

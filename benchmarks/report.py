@@ -64,14 +64,15 @@ def photograph(browser: str, report: Path, png: Path) -> None:
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = chromium.new_page(viewport={"width": 1180, "height": 900}, color_scheme="light")
+        page = chromium.new_page(viewport={"width": 1228, "height": 900}, color_scheme="light")
         page.goto(report.resolve().as_uri())
         top = page.locator(".legend").first.bounding_box()
-        below = page.locator(".thumbs").first.bounding_box()
-        if top is None or below is None:
+        thumbs = [own.bounding_box() for own in page.locator(".thumbs").all()]
+        if top is None or not all(thumbs):
             sys.exit(f"{report} has no plots")
         y = top["y"] - 8
-        clip: Any = {"x": 0, "y": y, "width": 1180, "height": below["y"] - y}
+        bottom = max(own["y"] + own["height"] for own in thumbs if own)
+        clip: Any = {"x": 0, "y": y, "width": 1228, "height": bottom + 8 - y}
         page.screenshot(path=png, full_page=True, clip=clip)
         chromium.close()
 

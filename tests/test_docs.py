@@ -144,6 +144,13 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(place), f"{page.name}: {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_files_of_this_repository_that_are_named_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:tests|benchmarks|examples)/[\w./-]+)`", text):
+        assert (ROOT / name).exists(), name
+
+
 def test_every_page_is_in_the_navigation():
     def pages(entry):
         if isinstance(entry, str):

@@ -27,6 +27,7 @@ _NO_MEMORY = (
     *("can't allocate memory", "cannot allocate memory", "not enough memory", "out of memory"),
     *("storage size calculation overflowed", "std::bad_alloc"),
     "can't start new thread",  # whose stack does not fit
+    "failed to map segment from shared object",  # a library that does not fit
 )
 
 
@@ -35,7 +36,8 @@ def is_memory_error(error: BaseException) -> bool:
     if isinstance(error, MemoryError):
         return True
     text = str(error).lower()
-    return isinstance(error, (RuntimeError, OSError)) and any(part in text for part in _NO_MEMORY)
+    kinds = (RuntimeError, OSError, ImportError)
+    return isinstance(error, kinds) and any(part in text for part in _NO_MEMORY)
 
 
 def expected_one_of(name: object, known: Iterable[str]) -> str:

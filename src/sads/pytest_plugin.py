@@ -13,13 +13,14 @@ function of the same name that can be imported:
 
 import shutil
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import pytest
 
+from .errors import InputError, SadsError
 from .foundation.choices import Severity
 
 if TYPE_CHECKING:
@@ -32,6 +33,23 @@ if TYPE_CHECKING:
 
 UPDATE = "--sads-update"
 NETWORKS = 256  # behind a golden geometry
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def _in_one_line(check: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """The check, with what cannot be used told in one line instead of a traceback."""
+
+    @wraps(check)
+    def checked(*given: Given.args, **named: Given.kwargs) -> Answer:
+        __tracebackhide__ = True
+        try:
+            return check(*given, **named)
+        except SadsError as error:
+            reason = str(error)
+        pytest.fail(reason, pytrace=False)
+
+    return checked
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(UPDATE, action="store_true", help="make golden geometries of networks again")
 
 
+@_in_one_line
 def assert_healthy(
     source: "Network",
     shape: "Shape | None" = None,
@@ -70,13 +89,14 @@ def assert_healthy(
     bad = [one for one in at_least(diagnosis.findings, fail_on) if one.code not in allow]
     if bad:
         lines = [
-            f"{one.severity} {one.code}: {one.evidence} {one.meaning} To do: {one.suggestion}"
+            f"{one.severity} {one.code}: {one.evidence}; {one.meaning}. To do: {one.suggestion}."
             for one in bad
         ]
         pytest.fail("\n".join([f"{family.name} is not healthy.", *lines]), pytrace=False)
     return diagnosis
 
 
+@_in_one_line
 def assert_same_geometry(
     source: "Network",
     golden: str | Path,
@@ -95,7 +115,7 @@ def assert_same_geometry(
     Args:
         source: what `sads.network` takes.
         golden: directory of the geometry to compare with, made by this check with `update`.
-        shape: shape of one sample.
+        shape: shape of one sample; that of the golden geometry unless given.
         level: how often equal geometries may be called different.
         ignore_scale: whether to ignore a common factor.
         networks: the untrained networks behind a golden geometry that is made now.
@@ -108,13 +128,13 @@ def assert_same_geometry(
     from .presentation.comparison import comparison_sentences
     from .specs.coercion import as_family
 
-    family = as_family(source, shape=shape)
     place = Path(golden)
     if not (place / FILE).is_file():
         if not update:
-            pytest.fail(f"there is no geometry in {golden}: make it with {UPDATE}", pytrace=False)
-        _write(family, place, networks)
+            raise InputError(f"there is no geometry in {golden}: make it with {UPDATE}")
+        _write(as_family(source, shape=shape), place, networks)
     before = load_geometry(place)
+    family = as_family(source, shape=before.shape if shape is None else shape)
     comparison = compare(before, _again(family, before), level=level, ignore_scale=ignore_scale)
     if comparison.different and update:
         _write(family, place, networks)
@@ -129,7 +149,7 @@ def assert_same_geometry(
 def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
     """A geometry of a family, made like an earlier one."""
     from .geometry import estimate_geometry
-    from .specs.coercion import as_probe
+    from .specs.coercion import as_probe, as_subspace
 
     plan = before.plan
     return estimate_geometry(
@@ -137,7 +157,9 @@ def _again(family: "ScoreFamily", before: "Geometry") -> "Geometry":
         probe=as_probe(plan.probe, shape=family.shape),
         networks=max(before.networks, 1),
         seed=plan.seed,
-        estimator="naive" if plan.estimator == "naive" else "integrated",
+        of=plan.of,
+        subspace=as_subspace(plan.subspace),
+        estimator="naive" if plan.estimator == "naive" else None,
         weighting=plan.weighting,
         timesteps=plan.timesteps,
         zero_output=plan.zero_output,
@@ -155,6 +177,7 @@ def _write(family: "ScoreFamily", place: Path, networks: int) -> None:
         shutil.copyfile(Path(fresh) / FILE, place / FILE)
 
 
+@_in_one_line
 def assert_learns(
     source: "Network",
     data: "Data",
@@ -175,7 +198,7 @@ def assert_learns(
     Args:
         source: what `sads.network` takes.
         data: a text in the data grammar, a dataset, or an array of samples.
-        worst: the share of the error that has to be removed along the worst direction.
+        worst: the share of the error that has to be removed along the worst direction, at most 1.
         shape: shape of one sample.
         directions: a text in the grammar of directions; bands of frequency unless given.
         iterations: updates of the training.
@@ -190,6 +213,8 @@ def assert_learns(
     from . import api
     from .specs.coercion import as_family
 
+    if not worst <= 1:
+        raise InputError(f"worst is a share of the error, at most 1, got {worst:g}")
     family = as_family(source, shape=shape)
     trained = api.train(
         family,

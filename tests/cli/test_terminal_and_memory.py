@@ -164,3 +164,6 @@ def test_long_messages_are_cut():
     assert code == 2
     assert len(line) < 700
     assert not is_memory_error(ValueError("out of memory"))
+    library = "libcudnn.so: failed to map segment from shared object"
+    assert is_memory_error(ImportError(library))  # large libraries under a limit
+    assert not is_memory_error(ImportError("no module named torch"))

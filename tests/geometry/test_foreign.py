@@ -369,3 +369,19 @@ def test_our_dit_read_as_a_foreign_network_has_its_closed_form():
     # Only the variance of the last layer is measured, on thousands of entries.
     assert ratio == pytest.approx(1, abs=0.05)
     np.testing.assert_allclose(geometry.factor / ratio, exact.factor, rtol=1e-4, atol=1e-3)
+
+
+class BatchForChannels(nn.Module):
+    """Samples of two axes leave none for the batch: torch reads (1, 1, 8) as one image."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(1, 1, 3, padding=1)
+
+    def forward(self, x, t):
+        return self.layer(x)
+
+
+def test_a_convolution_with_an_axis_more_than_the_sample_is_not_integrated_as_one():
+    geometry = estimate_geometry(ScoreFamily(BatchForChannels, (1, 8)), networks=24)
+    assert geometry.spectrum().null_directions == 7

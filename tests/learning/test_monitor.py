@@ -30,7 +30,7 @@ from sads.learning.record_artefact import FILE, FORMAT, load_record
 from sads.learning.unavoidable_loss import unavoidable_loss
 from sads.networks.presets import preset_family
 from sads.path import RectifiedFlow, Schedule, prediction_named
-from sads.presentation.training_record import record_sentences
+from sads.presentation.training_record import record_cells, record_sentences
 from sads.storage.files import BusyError
 from sads.storage.sealed import read_sealed, write_sealed
 
@@ -446,6 +446,9 @@ def test_processes_add_up(tmp_path):
         ({"time": "seconds"}, "unknown time"),
         ({"directions": np.ones((3, 1))}, "columns of 4 entries"),
         ({"directions": ChannelMeans((5,))}, "expected"),
+        ({"directions": "geometry=runs/mine"}, "sads.load_geometry"),
+        ({"prediction": "noise"}, "unknown prediction"),
+        ({"flush_seconds": -1}, "at least 0"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):
@@ -459,6 +462,40 @@ def test_wrong_batches_are_refused():
         monitor.update(torch.ones(2, 5), torch.ones(2, 5), torch.tensor([1]))
     with pytest.raises(InputError, match="one time for each"):
         monitor.update(torch.ones(2, 4), torch.ones(2, 4), torch.tensor([1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "times", "hint"),
+    [
+        ("index", [-1, 5], "from -1 to 5"),
+        ("index", [0.1, 0.7], "pass time='unit'"),
+        ("thousand", [0.1, 0.7], "pass time='unit'"),
+        ("unit", [3, 700], "expected 0 to 1 for time='unit'"),
+    ],
+)
+def test_times_of_another_kind_are_refused(kind, times, hint):
+    monitor = Monitor((4,), time=kind)
+    with pytest.raises(InputError, match=hint):
+        monitor.update(torch.ones(2, 4), torch.ones(2, 4), torch.tensor(times))
+    assert monitor.updates == 0
+
+
+def test_a_direction_of_which_nothing_is_learned_has_nothing_not_minus_nothing():
+    monitor = sads.Monitor((1, 8, 8), every=1)
+    target = torch.randn(64, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    prediction = 0.9 * (target - (1 + 1e-9) * target.mean(dim=(2, 3), keepdim=True))
+    for _ in range(3):
+        monitor.update(prediction, target, torch.arange(64))
+    told = "\n".join(record_sentences(monitor.record))
+    assert "Mean of channel 0 lags from the start: 0 % is learned" in told
+    assert "-0 %" not in told + str(record_cells(monitor.record))
+
+
+def test_numbers_and_arrays_are_taken_like_tensors():
+    monitors = [Monitor((4,)), Monitor((4,))]
+    monitors[0].update(torch.ones(2, 4), torch.zeros(2, 4), torch.tensor([7, 7]))
+    monitors[1].update(np.ones((2, 4), "float32"), np.zeros((2, 4), "float32"), 7)
+    assert np.array_equal(monitors[0].loss(), monitors[1].loss(), equal_nan=True)
 
 
 def test_nothing_lags_while_the_median_has_learned_nothing():

@@ -76,3 +76,41 @@ def test_a_lightning_callback_in_a_loop_that_calls_it_as_lightning_does(tmp_path
     other.on_fit_start(SimpleNamespace(is_global_zero=False), None)  # not the first process
     other.on_train_batch_end(trainer, None, {}, None, 0)
     assert other.monitor is None
+
+
+@pytest.mark.filterwarnings("ignore")  # Lightning warns of torch, of loaders and of itself
+def test_the_callback_under_lightning(tmp_path):
+    lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+    plain = example("monitor_pytorch")
+    data = plain.images()[:320]
+
+    class Denoising(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network = plain.Denoiser(8)
+            self.register_buffer("abar", torch.from_numpy(sads.Schedule().abar).float())
+
+        def training_step(self, clean, _):
+            noise, t = torch.randn_like(clean), torch.randint(1000, (len(clean),))
+            level = self.abar[t].view(-1, 1, 1, 1)
+            prediction = self.network(level.sqrt() * clean + (1 - level).sqrt() * noise, t)
+            loss = nn.functional.mse_loss(prediction, noise)
+            return {"loss": loss, "prediction": prediction, "target": noise, "t": t}
+
+        def configure_optimizers(self):
+            return torch.optim.Adam(self.parameters(), lr=1e-3)
+
+    callback = example("monitor_lightning").MonitorCallback((1, 8, 8), tmp_path, data=data)
+    trainer = lightning.Trainer(
+        max_epochs=2,
+        callbacks=[callback],
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=tmp_path,
+    )
+    trainer.fit(Denoising(), torch.utils.data.DataLoader(data, batch_size=32))
+    assert sads.load_record(tmp_path).updates == 20
+    assert "After 20 updates on 1x8x8 samples" in (tmp_path / "training.html").read_text()

@@ -2,6 +2,8 @@
 
 import json
 import logging
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 from torch import nn
 
 import sads as package
+from sads.cli.summary import summary as command
 from sads.doctor import diagnose
 from sads.errors import NetworkError
 from sads.presentation.network_summary import closing, next_step, summary_rows, summary_values
@@ -122,6 +125,26 @@ def test_a_built_module_is_made_again_or_redrawn_and_that_is_said(caplog):
     assert "parameters drawn from the distributions of its own" in caplog.text
 
 
+def test_a_compiled_module_is_asked_like_the_one_inside():
+    network = Net(4)
+    network.compile()  # in place, and it stays so
+    compiled = package.summary(torch.compile(network), SHAPE, networks=24)
+    assert (compiled.network, compiled.origin) == ("Net", "arguments")
+    assert network._compiled_call_impl is not None
+    assert summary_rows(compiled) == summary_rows(package.summary(Net(4), SHAPE, networks=24))
+
+
+def test_a_first_step_in_the_wrong_direction_has_no_pace(blind):
+    wrong = SimpleNamespace(
+        has_order=True,
+        labels=("mean of channel 0", "frequency 0.1-0.2", "frequency 0.3-0.4"),
+        drift=np.array([-900.0, -100.0, -90.0]),
+        drift_error=np.full(3, 0.1),
+    )
+    rows = dict(summary_rows(replace(blind, forecast=wrong)))
+    assert rows["learned last"].startswith("mean of channel 0, on gaussian; the first step makes")
+
+
 def test_what_cannot_be_told_is_said():
     class OnlyForward(torch.autograd.Function):
         @staticmethod
@@ -138,6 +161,21 @@ def test_what_cannot_be_told_is_said():
         pytest.fail("the parts that can be told are told")
     assert summary.parameters is not None
     assert all(why for _, why in summary.untold)
+
+
+def test_where_nothing_can_be_told_the_doctor_is_next_and_the_exit_code_is_2(tmp_path, capsys):
+    text = "from torch import nn\n\nclass Net(nn.Module):\n"
+    text += "    def __init__(self):\n        super().__init__()\n"
+    text += "        self.a = nn.Conv2d(1, 1, 3, padding=1)\n\n"
+    text += "    def forward(self, x, t):\n        return self.a(x) + t[:, None, None, None]\n\n"
+    text += "def make():\n    return Net()\n"
+    (tmp_path / "flat.py").write_text(text)
+    with pytest.raises(SystemExit, match="2"):
+        command(f"{tmp_path / 'flat.py'}:make", shape="1x8", networks=24)
+    said = capsys.readouterr().out
+    assert "must return the shape of its input" in " ".join(said.split())
+    assert "sads doctor" in said
+    assert "sads forecast" not in said
 
 
 def test_plain_values_hold_no_arrays(blind):

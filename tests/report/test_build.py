@@ -199,7 +199,10 @@ def test_what_was_measured_is_told_as_sentences(unet):
     html = build_report([unet]).html
     (said,) = re.findall(r"What was measured:</p>\s*<ul>(.*?)</ul>", html)
     assert said.startswith("<li>Error tends to be left along large eigenvalues")
-    assert "<li>Measured on 8x8 digits" in said
+    assert "<li>In iddpm-16, which does not see the time" in said
+    (folded,) = re.findall(r"Rotations, run by run</summary><ul>(.*?)</ul>", html)
+    assert folded.startswith("<li>Measured on 8x8 digits")
+    assert "Measured on" not in said  # a line for each run is too much to read
     assert "What to expect" not in said
     assert "--kind" not in said  # an option of another command
 

@@ -1,6 +1,7 @@
 """`sads summary`: one table about an architecture, in a few seconds."""
 
 import json as jsonlib
+import sys
 from typing import TYPE_CHECKING
 
 from .options import Flag, Seed
@@ -20,7 +21,8 @@ def summary(
 ) -> None:
     """Show what can be known about an architecture in a few seconds, as one table.
 
-    On a terminal the table fills while parts are computed, the cheapest first.
+    On a terminal the table fills while parts are computed, the cheapest first. The exit code is 2
+    if no part could be measured.
 
     Example: `sads summary iddpm-16`
 
@@ -57,6 +59,7 @@ def summary(
         else:
             console.print(table(known))
             print(closing(known))
+        _end(known)
         return
     with Live(console=console, auto_refresh=False) as live:
         known = api.summary(
@@ -68,6 +71,15 @@ def summary(
             on_part=lambda part: live.update(table(part), refresh=True),
         )
     print(closing(known))
+    _end(known)
+
+
+def _end(known: "Summary") -> None:
+    """Exit code 2 where nothing could be measured, as for other input that cannot be used."""
+    from ..presentation.network_summary import nothing_told
+
+    if nothing_told(known):
+        sys.exit(2)
 
 
 def _under_way(known: "Summary") -> str:

@@ -195,7 +195,9 @@ class Cosines(DirectionSet):
             places = np.indices(self.shape).reshape(len(self.shape), -1).T
             return tuple(",".join(map(str, place)) for place in places)
         edges = band_edges(self._spatial, self.bands)
-        return tuple(f"frequency {low:.2f}-{high:.2f}" for low, high in edges)
+        return tuple(
+            f"frequency {low:.2f}-{high:.2f}" if high else "the mean" for low, high in edges
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from ..errors import InputError, expected_one_of
 from ..foundation.choices import Severity
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -46,5 +47,7 @@ class Undecided(Exception):  # noqa: N818 - a state, not an error
 
 def at_least(findings: Sequence[Finding], severity: Severity) -> list[Finding]:
     """The findings of this severity or a worse one."""
+    if severity not in SEVERITIES:
+        raise InputError(f"unknown severity {severity!r}{expected_one_of(severity, SEVERITIES)}")
     worse = SEVERITIES[: SEVERITIES.index(severity) + 1]
     return [finding for finding in findings if finding.severity in worse]

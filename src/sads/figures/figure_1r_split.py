@@ -21,7 +21,7 @@ from .stored_experiments import (
     profile,
     protocol_of,
 )
-from .style import BLUE, ORANGE, PAGE, error_bars, sheet
+from .style import BLUE, ORANGE, PAGE, error_bars, legend_below, logarithmic, sheet
 from .verdict import Finding
 
 EXPERIMENT = "figure-01"
@@ -54,7 +54,7 @@ def _place(trial: Row) -> int:
 def draw(data: Data) -> Figure:
     """A panel for each measure: both spheres, all networks."""
     names = present(data.rows, "network")
-    figure = sheet(PAGE, 2.2)
+    figure = sheet(PAGE, 2.4)
     last = last_step(data.rows)
     for axes, measure in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
         for shift, name, colour in zip((-0.05, 0.05), names, (BLUE, ORANGE), strict=False):
@@ -65,10 +65,10 @@ def draw(data: Data) -> Figure:
                 error_bars(axes, slots, own.table.tolist(), color=colour, label=name)
         axes.set_xticks([0, 1], ["largest", "smallest"])
         axes.set_xlim(-0.5, 1.5)
-        axes.set_yscale("log")
+        logarithmic(axes)
         axes.set_title(WORDS[measure])
         axes.set_xlabel("eigenvalue")
-    figure.axes[0].legend(fontsize=6)
+    legend_below(figure, figure.axes[0])
     return figure
 
 

@@ -7,6 +7,8 @@ first, the middle and the last direction. For every architecture and measure the
 directions and the shape (`statistics.shapes`) are judged at the end of training.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -25,7 +27,7 @@ from .stored_experiments import (
     present,
     profile,
 )
-from .style import CYCLE, PAGE, error_bars, sheet
+from .style import CYCLE, PAGE, error_bars, legend_below, logarithmic, sheet
 from .verdict import Finding
 
 EXPERIMENT = "figure-06"
@@ -60,24 +62,29 @@ def draw(data: Data) -> Figure:
     """A column for each network: the risk above, what the samples show below."""
     names = present(data.rows, "network")
     own = profiles(data.rows)
-    figure = sheet(PAGE, 3.6)
-    panels = figure.subplots(2, len(names), squeeze=False)
-    for column, name in enumerate(names):
-        upper, lower = panels[:, column]
-        for axes, measures in ((upper, RISKS[:3]), (lower, ("sw2", "w2_direction", "leakage"))):
+    figure = sheet(PAGE, 4.0)
+    halves: Any = figure.subfigures(2, 1)
+    upper, lower = halves
+    for half, what, measures in (
+        (upper, "exact risk", RISKS[:3]),
+        (lower, "of the samples", ("sw2", "w2_direction", "leakage")),
+    ):
+        panels = half.subplots(1, len(names), squeeze=False)[0]
+        for axes, name in zip(panels, names, strict=True):
             for measure, colour in zip(measures, CYCLE, strict=False):
                 if (line := own.get((name, measure))) is not None and line.seeds:
                     places = np.array(line.places) + 1
                     error_bars(
                         axes, places, line.table.tolist(), color=colour, label=WORDS[measure]
                     )
-            axes.set_yscale("log")
+            logarithmic(axes)
             axes.tick_params(labelsize=6)
-        upper.set_title(name, fontsize=6)
-        lower.set_xlabel("direction\n(1: largest eigenvalue)", fontsize=6)
-    for axes, what in ((panels[0, 0], "exact risk"), (panels[1, 0], "of the samples")):
-        axes.set_ylabel(what)
-        axes.legend(fontsize=5)
+            if half is upper:
+                axes.set_title(name.replace(",", ",\n"), fontsize=6)
+            else:
+                axes.set_xlabel("direction\n(1: largest eigenvalue)", fontsize=6)
+        panels[0].set_ylabel(what)
+        legend_below(half, panels[0])
     return figure
 
 

@@ -8,7 +8,8 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..statistics.means import mean_and_error
 
@@ -60,6 +61,22 @@ def error_bars(
     pairs = [mean_and_error(own) for own in values]
     means, errors = [mean for mean, _ in pairs], [error or 0.0 for _, error in pairs]
     axes.errorbar(x, means, errors, **({"marker": "o", "markersize": 3} | style))
+
+
+def logarithmic(axes: Axes) -> None:
+    """A logarithmic vertical axis whose plain numbers stay apart, over one decade or over many."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    few = high < 100 * low
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def legend_below(figure: FigureBase, axes: Axes) -> None:
+    """The lines of one panel, which are those of all, named below them where nothing is covered."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=6)
 
 
 def bare(axes: Axes) -> None:

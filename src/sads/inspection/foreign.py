@@ -159,7 +159,8 @@ def _variances(
         most = MOST_BUILT if members.small else FEWEST_BUILT
         for _ in range(min(max(wanted, FEWEST_BUILT), most)):
             member = members.family.member(int(rng.integers(2**62))).eval()
-            values.append(LastValues.of(member, layer, x, t))
+            with trunks_kept():  # whose end releases the network
+                values.append(LastValues.of(member, layer, x, t))
     return last_layer_variances(values, weight, bias)
 
 
@@ -230,6 +231,8 @@ def is_plain_convolution(call: Call) -> bool:
     if call.function not in CONVOLUTIONS:
         return False
     axes = call.weight.ndim - 2
+    if call.u.ndim != axes + 2:  # torch took the batch for channels: an axis of samples is missing
+        return False
     usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
     stride, padding, dilation, groups = (call.options.get(n, usual[n]) for n in usual)
     kernel = tuple(call.weight.shape[2:])

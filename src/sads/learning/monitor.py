@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -26,7 +27,7 @@ from ..storage.files import writing
 from .expected_order import ExpectedOrder, expected_order
 from .forecast import Forecast
 from .loggers import logger_of
-from .monitor_axes import TimeKind, time_edges, told_apart
+from .monitor_axes import TimeKind, expect_times, time_edges, told_apart
 from .record_artefact import FILE, load_record, write_record
 from .streaming_sums import Sums, added_up
 from .training_record import Lag, TrainingRecord, Window
@@ -64,8 +65,8 @@ class Monitor(AbstractContextManager["Monitor"]):
             needs it.
         schedule: the path from data to noise; its number of steps is the range of whole-number
             times.
-        time: what t is: `index` (whole numbers below the schedule's steps), `unit` (in [0, 1]) or
-            `thousand` (in [0, 1000]).
+        time: what t is: `index` (whole numbers below the schedule's steps), `unit` (in [0, 1]),
+            `thousand` (in [0, 1000]), `sigma` or `log-sigma` (the noise level itself).
         reverse: whether t runs from noise to data; only `data` needs it.
         bins: bins of noise levels, of equal width in t.
         every: updates in a window of the history; it doubles whenever the history is full.
@@ -94,16 +95,21 @@ class Monitor(AbstractContextManager["Monitor"]):
     ):
         if bins < 1 or every < 1:
             raise InputError(f"bins and every are at least 1, got {bins} and {every}")
+        if flush_seconds < 0:
+            raise InputError(f"flush_seconds is at least 0, got {flush_seconds:g}")
+        predicted = prediction_named(prediction)
         self.shape: tuple[int, ...] = tuple(shape)
         self.directions: DirectionSet = told_apart(self.shape, directions)
         path = schedule or Schedule()
+        self._time: TimeKind = time
+        self._times_unseen = True
         self.edges: np.ndarray = time_edges(time, path, bins)
         self._unavoidable = None
         if data is not None:
             self._unavoidable = unavoidable_loss(
                 variances_of_data(self.directions, _samples(data)),
                 path,
-                prediction_named(prediction),
+                predicted,
                 np.searchsorted(
                     self.edges[1:-1], time_values(time, path, reverse=reverse), "right"
                 ),
@@ -145,7 +151,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         spans = [window.end - window.first for window in before.windows]
         self._every = max([self._every, *spans])
 
-    def update(self, prediction: Tensor, target: Tensor, t: Tensor) -> None:
+    def update(self, prediction: Tensor, target: Tensor, t: Tensor | float) -> None:
         """Add one batch.
 
         Args:
@@ -153,6 +159,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             target: what the loss compares it with, (N, *shape).
             t: the time of each sample, (N,), or one for all.
         """
+        prediction, target, t = (torch.as_tensor(given) for given in (prediction, target, t))
         self._check(prediction, target, t)
         if self._sums is None or self._sums.device != prediction.device:
             self._close_window()
@@ -177,6 +184,9 @@ class Monitor(AbstractContextManager["Monitor"]):
                 f"t has one time for each of the {len(prediction)} samples, or one for all, got "
                 f"{t.numel()}"
             )
+        if self._times_unseen:  # once: on a GPU every look waits for what is under way
+            expect_times(t, self._time, self.edges)
+            self._times_unseen = False
 
     @property
     def _counted(self) -> int:

@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
+from torch import Tensor
 
 from ..directions.sets import Columns, DirectionSet, Eigenvectors, MeansAndBands
 from ..errors import InputError
@@ -25,6 +26,11 @@ def told_apart(
         if directions.shape != shape:
             raise InputError(f"the directions are of samples {directions.shape}, expected {shape}")
         return directions
+    if isinstance(directions, str):
+        raise InputError(
+            f"directions are a geometry, an array with a direction a column, or nothing, got "
+            f"{directions!r}: for a stored geometry, sads.load_geometry(directory)"
+        )
     return Columns(shape, np.asarray(directions, dtype=float))
 
 
@@ -53,3 +59,26 @@ def time_edges(kind: TimeKind, path: DiffusionPath, bins: int) -> Float[np.ndarr
         return np.linspace(0, ends[kind], bins + 1)
     levels = np.linspace(0, path.steps - 1, bins + 1)
     return np.interp(levels, np.arange(path.steps), time_values(kind, path))
+
+
+def expect_times(t: Tensor, kind: TimeKind, edges: Float[np.ndarray, " B1"]) -> None:
+    """Refuse times that are of another kind than was said; noise levels may be of any size.
+
+    Raises:
+        InputError: if a time lies outside the bins, or all are fractions where numbers up to
+            thousand are expected.
+    """
+    times = t.detach().double().flatten().cpu().numpy()
+    if kind in ("sigma", "log-sigma") or not np.isfinite(times).all():
+        return
+    low, high = float(times.min()), float(times.max())
+    if low < edges[0] or high > edges[-1]:
+        raise InputError(
+            f"t runs from {low:g} to {high:g}, expected {edges[0]:g} to {edges[-1]:g} for "
+            f"time={kind!r}: name what t is with time= (index, unit, thousand, sigma, log-sigma)"
+        )
+    if kind != "unit" and len(times) > 1 and high < 1 and high > low:
+        raise InputError(
+            f"t runs from {low:g} to {high:g}, expected 0 to {edges[-1]:g} for time={kind!r}: for "
+            "times in [0, 1] pass time='unit'"
+        )

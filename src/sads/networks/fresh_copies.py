@@ -47,12 +47,20 @@ class Fresh:
     origin: str
 
 
+def unwrapped(module: nn.Module) -> nn.Module:
+    """The module that `torch.compile` has wrapped, or the module itself."""
+    while isinstance(inner := getattr(module, "_orig_mod", None), nn.Module):
+        module = inner
+    return module
+
+
 def fresh_networks(module: nn.Module) -> Fresh:
     """How to make networks like this one.
 
     >>> fresh_networks(nn.Linear(3, 2)).origin
     'arguments'
     """
+    module = unwrapped(module)
     candidates = (
         ("configuration", _by_configuration(module)),
         ("arguments", _by_arguments(module)),

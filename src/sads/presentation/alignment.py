@@ -174,7 +174,7 @@ def measured_sentences() -> list[str]:
             f"Measured on {data}, {steps:,} steps of {network}, held-out SW2 as median of "
             f"{len(own[0].sw2)} seeds (least to most): {', '.join(parts)}."
         )
-    return [*lines, *outcome_sentences()]
+    return lines
 
 
 def outcome_sentences() -> list[str]:

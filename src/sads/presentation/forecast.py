@@ -157,7 +157,7 @@ def _validity_sentences(forecast: Forecast) -> list[str]:
         lines[0] += f" {line[0].upper()}{line[1:]}"
         pilot = _validity(forecast, "late", "pilot")
         if not late.passed and pilot is not None and pilot.passed:
-            lines.append("For such networks a pilot has predicted what stays noisy: method pilot.")
+            lines.append("For such networks a pilot (method pilot) has predicted what stays noisy.")
     return [*lines, *_ladder_sentences(forecast, early)]
 
 

@@ -129,7 +129,9 @@ def _learned_last(summary: Summary) -> str:
         return f"no direction is late beyond its own error, on {summary.data}"
     last = int(late[0])
     usual = float(np.median(forecast.drift))
-    pace = float(forecast.drift[last]) / usual, float(forecast.drift_error[last]) / abs(usual)
+    if usual <= 0:
+        return f"{forecast.labels[last]}, on {summary.data}; the first step makes most others worse"
+    pace = float(forecast.drift[last]) / usual, float(forecast.drift_error[last]) / usual
     return (
         f"{forecast.labels[last]}, on {summary.data}: the first step learns it at "
         f"{with_error(*pace, 2)} of the median pace. {_validity(forecast)}"
@@ -146,6 +148,11 @@ def _validity(forecast: Forecast) -> str:
     return f"Such forecasts were right in {record.right} of {cases} of {which}."
 
 
+def nothing_told(summary: Summary) -> bool:
+    """Whether no part could be measured, as where the shape is not one that the network takes."""
+    return {"geometry", "doctor", "forecast"} <= dict(summary.untold).keys()
+
+
 def next_step(summary: Summary) -> tuple[str, str] | None:
     """What to do next: the reason, and a line to paste into a shell or into Python."""
     diagnosis = summary.diagnosis
@@ -160,7 +167,7 @@ def next_step(summary: Summary) -> tuple[str, str] | None:
         name = name if summary.origin is None else "network"
         doctor = f"print(sads.diagnose({name}, shape={summary.shape}))"
         forecast = f'print(sads.forecast({name}, "{DATA}", shape={summary.shape}))'
-    if loud:
+    if loud or nothing_told(summary):
         return "what to change", doctor
     return (
         f"what training will learn first and last; put your own data in place of {DATA}",

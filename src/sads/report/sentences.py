@@ -13,7 +13,7 @@ from ..directions import Spectrum
 from ..geometry import Geometry
 from ..presentation.alignment import (
     coarse,
-    measured_sentences,
+    outcome_sentences,
     rotating_is_worth_it,
     rotation_advice,
 )
@@ -211,7 +211,7 @@ def _rotate(subject: Subject, alignment: Alignment) -> Action:
 def held(*, several: bool) -> list[str]:
     """What eigenvalues say about training, as measured."""
     order = "The order between architectures is another matter: see below."
-    lines = [*eigenvalue_sentences(), *measured_sentences()]
+    lines = [*eigenvalue_sentences(), *outcome_sentences()]
     return [*lines, order] if several else lines
 
 

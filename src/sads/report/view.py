@@ -7,7 +7,7 @@ from typing import Any
 from ..directions import Band, Spectrum
 from ..doctor.worth import worth_of
 from ..geometry import Geometry
-from ..presentation.alignment import notes
+from ..presentation.alignment import measured_sentences, notes
 from ..presentation.doctor import folded_findings, usual_line, worth_of_remedies
 from ..presentation.geometry import networks_behind, taken_as, whitened_error
 from ..presentation.numbers import sizes, with_error
@@ -43,6 +43,7 @@ def view(
         "command": command,
         "several": several,
         "held": held(several=several),
+        "rotations": measured_sentences(),
         "validity": validity_sentences() if several else [],
         "forecasts": [
             forecast_view(s.main.label, s.forecast_directory, s.forecast)

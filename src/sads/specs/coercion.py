@@ -18,7 +18,7 @@ from ..geometry import Geometry, Probe, load_geometry
 from ..geometry.subspace_choice import Request
 from ..networks import ScoreFamily
 from ..networks.family import DEFAULT_PATH
-from ..networks.fresh_copies import Fresh, fresh_networks
+from ..networks.fresh_copies import Fresh, fresh_networks, unwrapped
 from ..networks.stored_weights import load_weights
 from ..path import DiffusionPath
 from .data import DataSpec
@@ -72,9 +72,10 @@ def as_family(
         return spec.family(size, schedule=path)
     if size is None:
         raise InputError("a factory does not say its shape: pass shape=(C, H, W)")
-    name = getattr(source, "__name__", type(source).__name__)
     if isinstance(source, nn.Module):
-        source = as_fresh(source).factory
+        name, source = type(unwrapped(source)).__name__, as_fresh(source).factory
+    else:
+        name = getattr(source, "__name__", type(source).__name__)
     return ScoreFamily(source, size, path or DEFAULT_PATH, name, prediction=prediction)
 
 
@@ -90,7 +91,7 @@ def as_family_and_origin(
         return as_family(source, shape=shape, prediction=prediction, schedule=schedule), None
     fresh = fresh_networks(source)
     made = as_family(fresh.factory, shape=shape, prediction=prediction, schedule=schedule)
-    return replace(made, name=type(source).__name__), fresh.origin
+    return replace(made, name=type(unwrapped(source)).__name__), fresh.origin
 
 
 def as_fresh(module: nn.Module) -> Fresh:
@@ -101,7 +102,7 @@ def as_fresh(module: nn.Module) -> Fresh:
             "%s does not say how to make another one: fresh networks get parameters drawn from "
             "the distributions of its own. Pass a function that makes networks to get their real "
             "initialisation.",
-            type(module).__name__,
+            type(unwrapped(module)).__name__,
         )
     return fresh
 

@@ -7,6 +7,7 @@ from ...errors import NetworkError
 from ...path import DiffusionPath, prediction_named
 from ..base import ScoreNetwork
 from ..casting import cast
+from ..fresh_copies import unwrapped
 from .calls import SIGMA, Adapted
 from .convention import convention_of
 from .stated_calls import Calling
@@ -70,9 +71,8 @@ def adapt(
 
 
 def plain_module(network: nn.Module) -> nn.Module:
-    """The module that `torch.compile` wrapped, or the module itself."""
-    while isinstance(inner := getattr(network, "_orig_mod", None), nn.Module):
-        network = inner
+    """The module that `torch.compile` wrapped, or the module itself, not compiled in place."""
+    network = unwrapped(network)
     for module in network.modules():
         if getattr(module, "_compiled_call_impl", None) is not None:  # compiled in place
             module._compiled_call_impl = None
