@@ -193,10 +193,14 @@ class Trunks:
         self, network: nn.Module, x: Tensor, t: Tensor, tail: "Tail", index: Callable[[], int]
     ) -> Tensor:
         """The output, while the trunk is recorded; `index` is read at the end of the pass."""
-        before, key = _drawn_so_far(), _key(network, x, t)
-        with Recorder(network, x, t, tail) as recorder:
-            output = network(x, t)
-        same = _equal(before, _drawn_so_far()) and _key(network, x, t) == key
+        recorder = Recorder(network, x, t, tail)
+
+        def run() -> Tensor:
+            with recorder:
+                return network(x, t)
+
+        key = _key(network, x, t)
+        output, same = pure(network, x, t, run)
         while len(self._kept) >= MOST:
             del self._kept[next(iter(self._kept))]
         self._kept[*key, index()] = recorder.trunk() if same else None
@@ -240,6 +244,22 @@ def trunks_kept() -> Iterator[Trunks]:
         yield kept
     finally:
         _KEPT.reset(token)
+
+
+def pure(
+    network: nn.Module, x: Tensor, t: Tensor, run: Callable[[], Tensor]
+) -> tuple[Tensor, bool]:
+    """The output of a pass, and whether it drew no random numbers and changed no values.
+
+    Args:
+        network: the network.
+        x: its input.
+        t: its timesteps.
+        run: makes the pass.
+    """
+    before, key = _drawn_so_far(), _key(network, x, t)
+    output = run()
+    return output, _equal(before, _drawn_so_far()) and _key(network, x, t) == key
 
 
 def _key(network: nn.Module, x: Tensor, t: Tensor) -> Key:
