@@ -31,7 +31,7 @@ class LateBias(Preconditioned):
 
     def trunk(self, x):
         h = F.conv2d(x, self.first.weight, padding=1)
-        h = h.add_(self.first.bias.view(-1, 1, 1))
+        h = h.add_(self.first.get_parameter("bias").view(-1, 1, 1))
         h += 1.0
         h[:, :2] = 0.5
         return self.middle(F.silu(h, inplace=True))
