@@ -25,6 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..devices import return_freed_memory
+from .members import LARGEST_SMALL, parameter_bytes
 from .recorded_results import mapped, revived, still_alive, storage, tensors, weakly
 from .torch_modes import Arguments, FunctionMode, Keywords
 
@@ -93,9 +95,9 @@ class Recorder(FunctionMode):
         """Note the tensors that are alive at the call, with their versions; others are gone."""
         self._reached = len(self._functions)
         self._elsewhere |= self._own  # of an earlier call, which is no longer in question
+        self._living, self._constants, self._after = {}, {}, {}  # only what others still hold stays
         living = [one for result in self._results for one in still_alive(result)]
         self._living = {id(one): (one, one._version) for one in living}
-        self._constants, self._after = {}, {}
 
     def _learn(self, args: Arguments, kwargs: Keywords) -> None:
         """Note the constants and parameters that the tail uses; they are the same in every pass."""
@@ -204,6 +206,8 @@ class Trunks:
         while len(self._kept) >= MOST:
             del self._kept[next(iter(self._kept))]
         self._kept[*key, index()] = recorder.trunk() if same else None
+        if parameter_bytes(network) > LARGEST_SMALL:
+            return_freed_memory()  # what is kept lies between large blocks that were freed
         return output
 
     def used_elsewhere(
