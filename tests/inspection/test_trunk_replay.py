@@ -1,5 +1,7 @@
 """Passes with a recorded trunk give what whole passes give, or are whole passes."""
 
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import sads
+from sads.geometry import planned_geometry
 from sads.inspection.tracing import count_calls, in_place_of, read
 from sads.inspection.trunk_replay import trunks_kept
 from sads.networks import ScoreFamily
@@ -247,6 +250,26 @@ def test_large_networks_give_freed_memory_back(monkeypatch, largest):
     assert len(returned) == (largest == 0)
 
 
+def test_networks_that_only_show_their_last_layer_are_released(monkeypatch):
+    """Their weights start in no known way, so further networks are built and looked at."""
+    alive = weakref.WeakSet()
+    most = [0]
+
+    class Cubed(Deep):
+        def __init__(self):
+            super().__init__()
+            with torch.no_grad():
+                self.last.weight.pow_(3)
+            alive.add(self)
+            most[0] = max(most[0], len(alive))
+
+    monkeypatch.setattr("sads.inspection.members.LARGEST_SMALL", 0)
+    monkeypatch.setattr("sads.inspection.foreign.FEWEST_BUILT", 12)
+    monkeypatch.setattr("sads.inspection.foreign.ENTRIES_CHECKED", 10_000)
+    planned_geometry(ScoreFamily(Cubed, (1, 4, 4)), networks=24)
+    assert most[0] < 12
+
+
 class Tied(nn.Module):
     """The last weight is used once more, in front of a norm."""
 
@@ -272,8 +295,6 @@ def test_shared_last_layers_are_found_in_small_and_large_networks(monkeypatch, l
 
 def test_large_networks_are_read_in_a_quarter_of_the_passes(monkeypatch):
     """Passes of the whole trunk, counted by its convolutions."""
-    from sads.geometry import planned_geometry
-
     monkeypatch.setattr("sads.inspection.last_layer.LARGEST_SMALL", 0)
     family = ScoreFamily(Deep, (1, 4, 4))
 

@@ -42,10 +42,10 @@ def _digits(value: float, digits: int) -> str:
 def percentage(share: float) -> str:
     """A share in per cent with two digits.
 
-    >>> percentage(0.0417), percentage(0.999), percentage(12.3)
-    ('4.2 %', '100 %', '1,230 %')
+    >>> percentage(0.0417), percentage(0.999), percentage(12.3), percentage(-0.0)
+    ('4.2 %', '100 %', '1,230 %', '0 %')
     """
-    rounded = float(f"{100 * share:.2g}") if share < 1 else round(100 * share)
+    rounded = float(f"{100 * share:.2g}") + 0.0 if share < 1 else round(100 * share)
     return f"{rounded:,g} %" if rounded < 1e6 else f"{rounded:.1g} %"
 
 

@@ -150,7 +150,7 @@ def record_cells(record: TrainingRecord) -> tuple[list[str], list[list[str]]]:
         header.append("forecast place")
     rows = []
     for row in found:
-        share = "nothing to learn" if row["learned"] is None else f"{100 * row['learned']:.0f} %"
+        share = "nothing to learn" if row["learned"] is None else f"{round(100 * row['learned'])} %"
         if row["error"] is not None:
             share += f" ± {100 * row['error']:.1f}"
         late = row["lags_since"]
