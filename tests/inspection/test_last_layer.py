@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+import sads
 from sads.inspection.last_layer import find_last_layer, scales_at
 from sads.inspection.last_layer_moments import (
     LastValues,
@@ -14,6 +15,7 @@ from sads.inspection.last_layer_moments import (
 )
 from sads.inspection.tracing import NoLastLayer, count_calls, read
 from sads.inspection.zero_outputs import redrawing
+from sads.networks import ScoreFamily
 from sads.networks.adapters import adapt
 from sads.networks.initialisation import Normal
 from sads.path import Schedule
@@ -300,3 +302,24 @@ def test_a_copied_weight_is_noticed():
         network.trunk.mix.weight.copy_(network.out.weight)
     with pytest.raises(NoLastLayer, match=r"repeats that of trunk.mix.weight"):
         check_not_copied(network, network.out.weight, frozenset({"out.weight"}))
+
+
+class Complex(nn.Module):
+    """A complex network, whose output's real part is the noise."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 6, dtype=torch.complex64)
+        self.last = nn.Linear(6, 4, dtype=torch.complex64)
+
+    def forward(self, x, t):
+        return self.last(torch.tanh(self.first(x.flatten(1).to(torch.complex64)))).view(x.shape)
+
+
+def test_complex_last_layers_are_sampled():
+    """Re(W h) is not Re(W) Re(h): a geometry of half of the features would be wrong by far."""
+    family = ScoreFamily(Complex, (1, 2, 2))
+    read = sads.estimate_geometry(family, networks=1200, probe="gaussian:1")
+    naive = sads.estimate_geometry(family, networks=1200, probe="gaussian:1", estimator="naive")
+    assert read.plan.note == "its last layer is complex"
+    assert abs(read.trace / naive.trace - 1) < 0.25  # the errors of both are about 0.05

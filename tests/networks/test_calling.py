@@ -164,6 +164,11 @@ class Documented(Conv):
         return super().forward(x, t)
 
 
+class Keyed(Conv):
+    def forward(self, x, t):
+        return {"x_start": super().forward(x, t)}
+
+
 class Workflow(Conv):
     """No flow matching: t is a timestep."""
 
@@ -185,6 +190,7 @@ def configured(**config):
         (configured(prediction_type="flow_prediction"), "mine", "flow_prediction"),
         (Annotated(), "mine", "`t` is annotated as float"),
         (Documented(), "mine", "`t` between 0 and 1"),
+        (Keyed(), "mine", "write `prediction=x0`"),
         (Elucidated(), "mine", "`noise_labels` sounds like a noise level"),
     ],
 )
@@ -201,6 +207,7 @@ def test_what_speaks_against_the_assumptions_is_said(network, name, said):
         (Workflow(), None, "flows/diffusion.py:make"),
         (configured(prediction_type="epsilon"), None, "mine"),
         (configured(prediction_type="v_prediction"), "v", "mine"),
+        (Keyed(), "x0", "mine"),
         (Preconditioned(), None, "mine"),
     ],
 )

@@ -113,6 +113,8 @@ def find_last_layer(
     """
     first, one, step = networks[0], x[:1], t[:1]
     index, call = _last_with_effect(first, one, step)
+    if call.weight.is_complex():  # its real part is no multiple of the features' real part
+        raise NoLastLayer("its last layer is complex")
     weight, bias = (
         frozenset(_made_of(first, call, part, (one, step, index)) - set(constants))
         for part in ("weight", "bias")
