@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from sads.errors import NetworkError
 from sads.networks import UNet
 from sads.networks.adapters import Calling, adapt, assumptions_of
 from sads.networks.adapters.explain import why_not_called
@@ -177,6 +178,11 @@ def configured(**config):
     network = Conv()
     network.config = config
     return network
+
+
+def test_scripted_modules_are_refused_in_words():
+    with pytest.raises(NetworkError, match=r"mine returns a scripted module.*before torch\.jit"):
+        taken_as(torch.jit.trace(nn.Identity(), torch.zeros(1)))
 
 
 @pytest.mark.parametrize(

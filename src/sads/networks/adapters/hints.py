@@ -132,6 +132,7 @@ def _time(member: Adapted) -> Iterator[str]:
 
 def _documented_as_unit(network: nn.Module, time: str) -> bool:
     """Whether a docstring says on one line that the time lies between 0 and 1."""
-    texts = (type(network).__doc__, type(network).forward.__doc__)
+    forward = getattr(type(network), "forward", None)  # a scripted module's class has none
+    texts = (type(network).__doc__, forward.__doc__)
     lines = [line for text in texts if text for line in text.splitlines()]
     return any(re.search(rf"\b{time}\b", line) and UNIT.search(line) for line in lines)
