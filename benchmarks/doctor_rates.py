@@ -15,7 +15,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import sads
 from benchmarks.diffusers_classes import CONFIGURATIONS, names
 from sads.atlas import load_rows
 from sads.doctor.finding import SEVERITIES
+from sads.doctor.worth import Worth, worth_of
 from sads.storage.files import atomic_write, write_bytes
 from tests.doctor.well_known import CONFIGURATIONS as SMALL
 from tests.doctor.well_known import FACTORIES, well_known
@@ -89,12 +90,27 @@ def table(record: Record) -> str:
     total = Counter[str]()
     for found in counts.values():
         total.update(found)
-    head = ["finding", "severity", *(f"{group}, of {len(record[group])}" for group in groups)]
+    of_each = (f"{group}, of {len(record[group])}" for group in groups)
+    head = ["finding", "severity", *of_each, "remedies that lowered SW2"]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     for code, _ in sorted(total.items(), key=lambda item: (-item[1], item[0])):
         cells = [f"`{code}`", worst[code], *(str(counts[group][code]) for group in groups)]
+        cells.append(cost(worth_of(code)))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def cost(tried: Sequence[Worth]) -> str:
+    """What trainings say about a finding: how many of its remedies helped, by network."""
+    if not tried:
+        return "not trained"
+    by_network: dict[str, list[Worth]] = {}
+    for one in tried:
+        by_network.setdefault(one.network, []).append(one)
+    return "; ".join(
+        f"`{network}`: {sum(one.verdict == 'worth it' for one in rows)} of {len(rows)}"
+        for network, rows in by_network.items()
+    )
 
 
 def page_with(text: str, page: str) -> str:

@@ -11,6 +11,7 @@ from benchmarks import doctor_looks as looks
 from benchmarks import doctor_rates as rates
 from sads.doctor import Diagnosis, Finding
 from sads.doctor.findings import spectrum
+from sads.doctor.worth import Worth
 from sads.presentation.doctor import sentences
 
 RECORDED = ("tensors", "vectors", "signals", "zeros")
@@ -102,11 +103,21 @@ def test_the_table_shows_the_worst_severity():
     found = {"a": {"x": "note"}, "b": {"x": "error", "y": "note"}, "c": {"x": "warning"}}
     shown = rates.table({"zoo": found, "atlas": {"d": {"x": "note"}}}).splitlines()
     assert shown == [
-        "| finding | severity | zoo, of 3 | atlas, of 1 |",
-        "| --- | --- | --- | --- |",
-        "| `x` | error | 3 | 1 |",
-        "| `y` | note | 1 | 0 |",
+        "| finding | severity | zoo, of 3 | atlas, of 1 | remedies that lowered SW2 |",
+        "| --- | --- | --- | --- | --- |",
+        "| `x` | error | 3 | 1 | not trained |",
+        "| `y` | note | 1 | 0 | not trained |",
     ]
+
+
+def test_the_table_says_which_findings_cost_quality():
+    def tried(network: str, interval: tuple[float, float]) -> Worth:
+        return Worth("x", network, "remedy", "digits", 2.0, 1.0, 1.0, interval, 5)
+
+    rows = [tried("a", (0.5, 1.5)), tried("a", (-0.5, 2.5)), tried("b", (-2.0, -1.0))]
+    assert rates.cost(rows) == "`a`: 1 of 2; `b`: 0 of 1"
+    (line,) = rates.table({"zoo": {"one": {"time-blind": "warning"}}}).splitlines()[2:]
+    assert line.endswith("| 1 | `iddpm-16`: 4 of 4 |")
 
 
 def test_the_table_in_the_docs_is_that_of_the_record():

@@ -1,5 +1,6 @@
 """The factories for other packages, each where its package is installed."""
 
+import warnings
 from importlib import import_module
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import sads
 from benchmarks.diffusers_classes import ROOT
+from sads.errors import brief
 
 FOLDER = ROOT / "examples" / "networks"
 #: File, factory, shape, package, and whether the output starts at zero.
@@ -25,10 +27,13 @@ FACTORIES = [
 
 
 def available(package: str) -> None:
+    """Skip where a package is missing, or does not fit the others; its own warnings are its own."""
     try:
-        import_module(package)
-    except ImportError as error:
-        pytest.skip(f"{package} cannot be imported: {error}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module(package)
+    except Exception as error:
+        pytest.skip(f"{package} cannot be imported: {brief(error)}")
 
 
 @pytest.mark.parametrize(

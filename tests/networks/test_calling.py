@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from sads.errors import NetworkError
 from sads.networks import UNet
 from sads.networks.adapters import Calling, adapt, assumptions_of
 from sads.networks.adapters.explain import why_not_called
@@ -164,6 +165,11 @@ class Documented(Conv):
         return super().forward(x, t)
 
 
+class Keyed(Conv):
+    def forward(self, x, t):
+        return {"x_start": super().forward(x, t)}
+
+
 class Workflow(Conv):
     """No flow matching: t is a timestep."""
 
@@ -172,6 +178,12 @@ def configured(**config):
     network = Conv()
     network.config = config
     return network
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace:DeprecationWarning")
+def test_scripted_modules_are_refused_in_words():
+    with pytest.raises(NetworkError, match=r"mine returns a scripted module.*before torch\.jit"):
+        taken_as(torch.jit.trace(nn.Identity(), torch.zeros(1)))
 
 
 @pytest.mark.parametrize(
@@ -185,6 +197,7 @@ def configured(**config):
         (configured(prediction_type="flow_prediction"), "mine", "flow_prediction"),
         (Annotated(), "mine", "`t` is annotated as float"),
         (Documented(), "mine", "`t` between 0 and 1"),
+        (Keyed(), "mine", "write `prediction=x0`"),
         (Elucidated(), "mine", "`noise_labels` sounds like a noise level"),
     ],
 )
@@ -201,6 +214,7 @@ def test_what_speaks_against_the_assumptions_is_said(network, name, said):
         (Workflow(), None, "flows/diffusion.py:make"),
         (configured(prediction_type="epsilon"), None, "mine"),
         (configured(prediction_type="v_prediction"), "v", "mine"),
+        (Keyed(), "x0", "mine"),
         (Preconditioned(), None, "mine"),
     ],
 )

@@ -151,7 +151,27 @@ class Starred(Body):
         return super().forward(x, t) + 0 * model_kwargs["y"].sum()
 
 
+class Inpainting(Body):
+    """Wants the channels of a mask and of what is behind it too."""
+
+    def __init__(self):
+        super().__init__(CHANNELS + 3)
+
+
+class LabelVector(Body):
+    """Its labels are vectors, which the name does not tell."""
+
+    def __init__(self):
+        super().__init__()
+        self.classes = nn.Linear(9, WIDTH)
+
+    def forward(self, x, t, class_labels):
+        return super().forward(x, t, self.classes(class_labels))
+
+
 PROPOSED = {
+    Inpainting: '"x": torch.cat([x, x.new_zeros(len(x), 3, *x.shape[2:])], dim=1)',
+    LabelVector: '"class_labels": x.new_zeros(len(x), 9)',
     Text: '"prompt_embeds": x.new_zeros(len(x), 1, 13), "prompt_mask": torch.full((len(x), 1',
     Added: '"added": {"text_embeds": x.new_zeros(len(x), 10), "time_ids": x.new_zeros(len(x), 5)}',
     Vector: '"class_vector": x.new_zeros(len(x), 9)',
@@ -194,6 +214,16 @@ def test_the_lines_of_the_message_make_the_network_work(kind):
         stacked = torch.vmap(lambda x: member(x, T))(X[None])  # as networks are stacked
     assert torch.allclose(stacked[0], member(X, T), atol=1e-6)
     assert any("as stated" in words for words in stated.assumptions(member).inputs.values())
+
+
+def test_a_forward_that_casts_to_half_precision_is_told_how_to_cast():
+    class Halved(Body):
+        def forward(self, x, t):
+            return self.head(self.stem(x.half()))
+
+    family = ScoreFamily(lambda: Halved().half(), SHAPE, name="mine")
+    with pytest.raises(NetworkError, match=r"x\.to\(next\(self\.parameters\(\)\)\.dtype\)"):
+        family.assumptions(family.member(0))
 
 
 def test_where_no_layout_fits_the_lines_name_input_and_time():

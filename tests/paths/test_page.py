@@ -6,6 +6,8 @@ import runpy
 import tomllib
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).parents[2]
 BENCHMARK = ROOT / "benchmarks" / "parametrisation.py"
 
@@ -24,3 +26,14 @@ def test_the_page_is_made_from_the_rows():
     stored = json.loads(made["VERDICT"].read_text())
     assert stored["data"].keys() == settings["data"].keys()
     assert stored["settings"] == settings
+
+
+def test_intervals_of_correlations_follow_the_seeds():
+    intervals = runpy.run_path(str(BENCHMARK))["_intervals"]
+    rising = np.arange(8.0)
+    same = {"a": np.stack([rising] * 3), "b": np.stack([rising**2] * 3)}
+    assert intervals(same)["a, b"] == [1.0, 1.0]
+    mixed = same | {"b": np.stack([rising, rising, -5 * rising])}
+    low, high = intervals(mixed)["a, b"]
+    assert low == -1.0
+    assert high == 1.0

@@ -15,6 +15,7 @@ the input or parameters. It is measured in every network (`integration`). The ta
 decides how often a timestep is drawn, unless a constant part is accumulated.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +27,9 @@ from ..networks import ScoreFamily
 from ..networks.adapters import own_prediction
 from ..probes import Probe
 from .last_layer import LastLayer, scales_at
+from .last_layer_effect import ROUNDINGS
 from .members import LARGEST_SMALL, parameter_bytes
-from .tracing import NoLastLayer, read
+from .tracing import NoLastLayer, Outputs, in_place_of, outputs_over_time, read
 
 TOGETHER = 50  # timesteps of a small network that are evaluated at once
 PROPORTIONAL = 1e-4  # largest relative residual with which a counts as a multiple of x
@@ -168,7 +170,8 @@ def _scales_and_slopes(
 
     def slope(network: nn.Module, i: int, step: int) -> float | None:
         at = int(t[step])
-        ratio = _ratio(network, x[i : i + 1], t[step : step + 1], layer)
+        terms = abs(from_conversion[at]) + abs(scales[at])  # they may nearly cancel
+        ratio = _ratio(network, x[i : i + 1], t[step : step + 1], layer, terms)
         return None if ratio is None else (ratio - from_conversion[at]) / scales[at]
 
     between = [slope(n, i, 0) for n, i in [*((n, 0) for n in networks), (first, 1)]]
@@ -187,12 +190,15 @@ def _agree(values: list[float | None]) -> bool:
     return bool(np.ptp(known) <= PROPORTIONAL * (1 + np.abs(known).max()))
 
 
-def _ratio(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> float | None:
-    """c_t of a = c_t x; None if a is something else."""
+def _ratio(
+    network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer, terms: float
+) -> float | None:
+    """c_t of a = c_t x, a sum of terms times x; None if a is something else."""
     a = read(network, x, t, layer.index)[0].double()
     ratio = float((a * x).sum() / x.double().square().sum())
     rest = float((a - ratio * x).abs().max())
-    return ratio if rest <= PROPORTIONAL * max(float(a.abs().max()), 1e-30) else None
+    rounding = ROUNDINGS * torch.finfo(x.dtype).eps * terms * float(x.abs().max())
+    return ratio if rest <= PROPORTIONAL * float(a.abs().max()) + rounding else None
 
 
 def _tables(
@@ -206,11 +212,25 @@ def _tables(
     scales, slopes = np.zeros(family.schedule.steps), np.zeros(family.schedule.steps)
     together = TOGETHER if parameter_bytes(network) <= LARGEST_SMALL else 1
     steps = np.flatnonzero(weights)
+    parts = [steps[start : start + together] for start in range(0, len(steps), together)]
     energy = float(x.double().square().sum())
-    for start in range(0, len(steps), together):
-        part = steps[start : start + together]
-        t, many = torch.from_numpy(part), x.expand(len(part), *x.shape[1:])
-        scales[part] = scales_at(network, many, t, layer).cpu().numpy()
-        a = read(network, many, t, layer.index)[0].double()
-        slopes[part] = (a * x).flatten(1).sum(1).cpu().numpy() / energy
+    output = _outputs(network, layer, x, [torch.from_numpy(part) for part in parts])
+    for part in parts:
+        t = torch.from_numpy(part)
+        constant = output(t, torch.zeros_like)
+        effect = (output(t, in_place_of(layer.trial)) - constant).double()
+        scales[part] = layer.scale_of(effect).cpu().numpy()
+        slopes[part] = (constant.double() * x).flatten(1).sum(1).cpu().numpy() / energy
     return scales, slopes
+
+
+def _outputs(network: nn.Module, layer: LastLayer, x: Tensor, parts: list[Tensor]) -> Outputs:
+    """The outputs at some timesteps; only large networks are worth a search for a shortcut."""
+    if len(parts[0]) == 1:
+        checked = [parts[0], parts[len(parts) // 2], parts[-1]]
+        return outputs_over_time(network, x, layer.index, checked)
+
+    def whole(t: Tensor, u: Callable[[Tensor], Tensor]) -> Tensor:
+        return read(network, x.expand(len(t), *x.shape[1:]), t, layer.index, u)[0]
+
+    return whole

@@ -77,6 +77,11 @@ class LastLayer:
         chosen = self.trial[self.selection]
         return chosen if self.gains is None else chosen * self.gains
 
+    def scale_of(self, effect: Tensor) -> Tensor:
+        """The number s of each sample, from what these signs change in its output (N, *shape)."""
+        pattern = self.pattern.to(effect)
+        return effect.flatten(1) @ pattern / pattern.square().sum()
+
 
 def _signs(size: int) -> Tensor:
     generator = torch_stream(0, "signs in the place of a last layer")
@@ -88,8 +93,7 @@ def scales_at(network: nn.Module, x: Tensor, t: Tensor, layer: LastLayer) -> Ten
     """The number s of (*) for inputs x (N, *shape) at t (N,): (N,)."""
     constant, _ = read(network, x, t, layer.index)
     output, _ = read(network, x, t, layer.index, in_place_of(layer.trial))
-    pattern = layer.pattern.to(output.device).double()
-    return (output - constant).double().flatten(1) @ pattern / pattern.square().sum()
+    return layer.scale_of((output - constant).double())
 
 
 @torch.no_grad()
@@ -109,6 +113,8 @@ def find_last_layer(
     """
     first, one, step = networks[0], x[:1], t[:1]
     index, call = _last_with_effect(first, one, step)
+    if call.weight.is_complex():  # its real part is no multiple of the features' real part
+        raise NoLastLayer("its last layer is complex")
     weight, bias = (
         frozenset(_made_of(first, call, part, (one, step, index)) - set(constants))
         for part in ("weight", "bias")

@@ -4,16 +4,18 @@ The output of a call can be replaced by chosen values. If u = W h + b is replace
 network's output is the part that does not come from that layer. h is the input of the layer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .shortcuts import Shortcut
 from .torch_modes import Arguments, Keywords
-from .trunk_replay import Seeing, Tail, kept_trunks
+from .trunk_replay import DivergedError, Seeing, Tail, kept_trunks
 
 LINEAR = F.linear
 CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
@@ -99,15 +101,9 @@ def read(
     """
     seen: list[Call] = []
 
-    def see(number: int, call: Call) -> Tensor:
-        if number != index:
-            return call.u
-        seen.append(call)
-        return u(call.u)
-
     def watch(start: int) -> _Watch:
         seen.clear()
-        return _Watch(see, index, start)
+        return _replacing(index, u, seen, start)
 
     kept = kept_trunks()
     if kept is None:
@@ -118,6 +114,56 @@ def read(
     if not seen:
         raise NoLastLayer("the layers that are called change from pass to pass")
     return output, seen[0]
+
+
+def _replacing(
+    index: int, u: Callable[[Tensor], Tensor], seen: list[Call], start: int = 0
+) -> _Watch:
+    """An observer that replaces the output of a call, and keeps the call in a list."""
+
+    def see(number: int, call: Call) -> Tensor:
+        if number != index:
+            return call.u
+        seen.append(call)
+        return u(call.u)
+
+    return _Watch(see, index, start)
+
+
+Outputs = Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]
+
+
+def outputs_over_time(
+    network: nn.Module, x: Tensor, index: int, checked: Sequence[Tensor]
+) -> Outputs:
+    """A function that gives the output at any timesteps with a call's output replaced, as `read`.
+
+    Only what reaches the output past the call is computed, if that gives the same output as whole
+    passes at some timesteps (`shortcuts`).
+
+    Args:
+        network: the network.
+        x: its input.
+        index: number of the call.
+        checked: the timesteps of the passes to be compared, all of one shape.
+    """
+
+    def whole(t: Tensor, u: Callable[[Tensor], Tensor]) -> Tensor:
+        return read(network, x, t, index, u)[0]
+
+    way = Shortcut.found(network, x, checked[0], _replacing(index, torch.zeros_like, []))
+    if way is None:
+        return whole
+
+    def short(t: Tensor, u: Callable[[Tensor], Tensor]) -> Tensor:
+        try:
+            return way.run(x, t, _replacing(index, u, [], start=index))
+        except DivergedError:
+            return whole(t, u)
+
+    compared = product(checked, (torch.zeros_like, torch.ones_like))
+    same = all(torch.equal(short(t, u), whole(t, u)) for t, u in compared)
+    return short if same else whole
 
 
 def features(call: Call) -> Tensor:

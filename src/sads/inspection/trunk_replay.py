@@ -25,6 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..devices import return_freed_memory
+from .members import LARGEST_SMALL, parameter_bytes
 from .recorded_results import mapped, revived, still_alive, storage, tensors, weakly
 from .torch_modes import Arguments, FunctionMode, Keywords
 
@@ -93,9 +95,9 @@ class Recorder(FunctionMode):
         """Note the tensors that are alive at the call, with their versions; others are gone."""
         self._reached = len(self._functions)
         self._elsewhere |= self._own  # of an earlier call, which is no longer in question
+        self._living, self._constants, self._after = {}, {}, {}  # only what others still hold stays
         living = [one for result in self._results for one in still_alive(result)]
         self._living = {id(one): (one, one._version) for one in living}
-        self._constants, self._after = {}, {}
 
     def _learn(self, args: Arguments, kwargs: Keywords) -> None:
         """Note the constants and parameters that the tail uses; they are the same in every pass."""
@@ -193,13 +195,19 @@ class Trunks:
         self, network: nn.Module, x: Tensor, t: Tensor, tail: "Tail", index: Callable[[], int]
     ) -> Tensor:
         """The output, while the trunk is recorded; `index` is read at the end of the pass."""
-        before, key = _drawn_so_far(), _key(network, x, t)
-        with Recorder(network, x, t, tail) as recorder:
-            output = network(x, t)
-        same = _equal(before, _drawn_so_far()) and _key(network, x, t) == key
+        recorder = Recorder(network, x, t, tail)
+
+        def run() -> Tensor:
+            with recorder:
+                return network(x, t)
+
+        key = _key(network, x, t)
+        output, same = pure(network, x, t, run)
         while len(self._kept) >= MOST:
             del self._kept[next(iter(self._kept))]
         self._kept[*key, index()] = recorder.trunk() if same else None
+        if parameter_bytes(network) > LARGEST_SMALL:
+            return_freed_memory()  # what is kept lies between large blocks that were freed
         return output
 
     def used_elsewhere(
@@ -240,6 +248,22 @@ def trunks_kept() -> Iterator[Trunks]:
         yield kept
     finally:
         _KEPT.reset(token)
+
+
+def pure(
+    network: nn.Module, x: Tensor, t: Tensor, run: Callable[[], Tensor]
+) -> tuple[Tensor, bool]:
+    """The output of a pass, and whether it drew no random numbers and changed no values.
+
+    Args:
+        network: the network.
+        x: its input.
+        t: its timesteps.
+        run: makes the pass.
+    """
+    before, key = _drawn_so_far(), _key(network, x, t)
+    output = run()
+    return output, _equal(before, _drawn_so_far()) and _key(network, x, t) == key
 
 
 def _key(network: nn.Module, x: Tensor, t: Tensor) -> Key:

@@ -40,7 +40,7 @@ def adapt(
         guided_at: the layer before which guidance combines features; None to combine outputs.
 
     Raises:
-        NetworkError: for something that is not a module.
+        NetworkError: for something that is not a module, or a scripted one.
         InputError: for an unknown prediction or time, or one that is not defined on the path.
     """
     if prediction is not None:
@@ -53,6 +53,11 @@ def adapt(
     plain = plain and (calling is None or calling.label is calling.guidance is None)
     if isinstance(network, (ScoreNetwork, Adapted)) and plain:
         return network
+    if isinstance(network, torch.jit.ScriptModule):
+        raise NetworkError(
+            f"the factory of {name} returns a scripted module, whose layers cannot be seen: return "
+            "the module itself, as it is before torch.jit.script or torch.jit.trace"
+        )
     network = in_single_precision(plain_module(network))
     convention = convention_of(network)
     usual = "index" if isinstance(network, ScoreNetwork) else path.usual_time

@@ -74,7 +74,7 @@ def assumptions_of(
         )
     with global_state_kept(), torch.no_grad():
         output = member.call(x, t)
-    how = member.convention
+    how, where = member.convention, member.prediction_of(output, x).where
     times = member.times_at(torch.tensor([0, last]), x)
     scaled = member.time == SIGMA
     return Assumptions(
@@ -88,8 +88,8 @@ def assumptions_of(
         time_to=float(times.max()),
         time_dtype=str(times.dtype).removeprefix("torch."),
         inputs=_inputs(member, x, t),
-        output=member.prediction_of(output, x).where,
-        hints=hints_of(member, name),
+        output=where,
+        hints=hints_of(member, name, where),
         time_kind=member.time,
         reverse=member.reverse,
         parameters=dict(schedule.parameters),

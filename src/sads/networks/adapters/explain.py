@@ -1,6 +1,7 @@
 """Why a call failed: what was passed, what the signature asks for, and the lines to write."""
 
 import inspect
+import re
 from typing import Any
 
 import torch
@@ -55,13 +56,23 @@ def _advice(member: Adapted, x: Tensor, error: Exception) -> str:
         return f"{tried}, and nothing fits; {_to_write(member, zeros)}"
     if not missing and member.calling.inputs is not None:
         return ""
-    proposal = proposal or other_layouts(member, x, t)
+    proposal = proposal or other_layouts(member, x, t) or values_for(member, (), x, t)
+    if proposal is None and _casts_to_half(error):
+        return (
+            "it is read in float32, but its `forward` casts to half precision: cast to the type of "
+            "its parameters there, `x.to(next(self.parameters()).dtype)`"
+        )
     if proposal is None:
         # Torch itself complains of shapes: the input is wrong then, not how it is passed.
         return "" if isinstance(error, RuntimeError) else _other_layout(member)
     if member.calling.inputs is not None:
         return _to_write(member, proposal)
     return f"the call works with these lines, if they are what you mean: {_written(proposal)}"
+
+
+def _casts_to_half(error: Exception) -> bool:
+    """Whether torch complains of half precision beside float32."""
+    return isinstance(error, RuntimeError) and bool(re.search(r"\b(Half|BFloat16)\b", str(error)))
 
 
 def _other_layout(member: Adapted) -> str:

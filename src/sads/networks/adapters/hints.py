@@ -28,12 +28,28 @@ LEVELS = (
 UNIT = re.compile(r"(?:\[0(?:\.0*)?,\s*1(?:\.0*)?\]|between 0 and 1|from 0 to 1)")
 
 
-def hints_of(member: Adapted, name: str = "") -> tuple[str, ...]:
-    """Signs against the way in which a module is called, one sentence each."""
+def hints_of(member: Adapted, name: str = "", where: str = "") -> tuple[str, ...]:
+    """Signs against the way in which a module is called, one sentence each.
+
+    Args:
+        member: the network as its family makes it.
+        name: the name of the family.
+        where: the part of the output that is read, in words.
+    """
     network = member.network
     looks = tuple(_flow(network, name)) if member.prediction != "flow" else ()
+    looks = looks or tuple(_output(where, member.prediction))
     time = () if looks else _time(member)  # a flow has another time anyway
     return (*looks, *_stated(network, member.prediction), *time)
+
+
+def _output(where: str, prediction: str) -> Iterator[str]:
+    """What the name of the part that is read says about the prediction."""
+    named = re.match(r"(?:the key |`\.)(\w+)", where)
+    word = named.group(1).lower() if named else ""
+    meant = None if word == "sample" else STATED.get(word)  # diffusers call every output so
+    if meant not in (None, prediction):
+        yield f"the output is read from `{word}`: if it is that, write `prediction={meant}`"
 
 
 def _flow(network: nn.Module, name: str) -> Iterator[str]:
@@ -116,6 +132,7 @@ def _time(member: Adapted) -> Iterator[str]:
 
 def _documented_as_unit(network: nn.Module, time: str) -> bool:
     """Whether a docstring says on one line that the time lies between 0 and 1."""
-    texts = (type(network).__doc__, type(network).forward.__doc__)
+    forward = getattr(type(network), "forward", None)  # a scripted module's class has none
+    texts = (type(network).__doc__, forward.__doc__)
     lines = [line for text in texts if text for line in text.splitlines()]
     return any(re.search(rf"\b{time}\b", line) and UNIT.search(line) for line in lines)

@@ -138,7 +138,7 @@ def other_layouts(member: Adapted, x: Tensor, t: Tensor) -> Proposal | None:
     how = member.convention
     seen, times = member.seen(x, t)
     ways = [(how.time, way) for way in _times(times, x)] if how.time else []
-    ways += [(how.input, way) for way in _inputs(seen)] if how.input else []
+    ways += [(how.input, way) for way in _inputs(seen, member.network)] if how.input else []
     for name, way in _in_time(ways):
 
         def stated(x: Tensor, t: Tensor, name: Any = name, way: _Variant = way) -> dict[str, Any]:
@@ -257,8 +257,23 @@ def _times(t: Tensor, x: Tensor) -> Iterator[_Variant]:
             )
 
 
-def _inputs(x: Tensor) -> Iterator[_Variant]:
+def _more_channels(x: Tensor, network: nn.Module) -> Iterator[_Variant]:
+    """The input with the channels of an image or mask behind its own, which are zero."""
+    convolutions = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    widths = [m.in_channels for m in network.modules() if isinstance(m, convolutions)]
+    for width in dict.fromkeys(widths):
+        if width > x.shape[1]:
+            k = width - x.shape[1]
+            yield _Variant(
+                f"torch.cat([x, x.new_zeros(len(x), {k}, *x.shape[2:])], dim=1)",
+                lambda x, t, k=k: torch.cat([x, x.new_zeros(len(x), k, *x.shape[2:])], dim=1),
+            )
+
+
+def _inputs(x: Tensor, network: nn.Module) -> Iterator[_Variant]:
     """Other layouts of the input, with what undoes them."""
+    if x.ndim > 2:
+        yield from _more_channels(x, network)
     yield _Variant("x.movedim(1, -1)", lambda x, t: x.movedim(1, -1))
     yield _Variant("list(x)", lambda x, t: list(x))
     if x.ndim > 2:
