@@ -8,12 +8,14 @@ import torch.nn.functional as F
 from torch import nn
 
 import sads
+from sads.doctor import diagnose
 from sads.doctor.findings import RESPONSES
 from sads.doctor.findings.blindness import time_blind
 from sads.doctor.findings.borders import padding_only
 from sads.doctor.findings.saturation import most_saturated
 from sads.doctor.findings.training import zero_output
 from sads.doctor.patient import admit
+from sads.errors import NetworkError
 from sads.networks.family import unseeded_member
 from tests.doctor.patients import family
 from tests.zoo import PATTERNS
@@ -217,3 +219,18 @@ def test_what_the_convention_scales_by_time_is_not_the_network():
     )
     assert [f.code for f in time_blind(blind)] == ["time-blind"]
     assert list(time_blind(seeing)) == []
+
+
+class TakesSamplesForChannels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(1, 1, 3, padding=1)
+
+    def forward(self, x, t):
+        return self.layer(x)
+
+
+def test_a_network_that_takes_one_sample_only_is_refused_in_words():
+    one_by_one = sads.network(TakesSamplesForChannels, shape=(1, 8))
+    with pytest.raises(NetworkError, match="failed in a call with 4 samples: RuntimeError"):
+        diagnose(one_by_one, networks=12)

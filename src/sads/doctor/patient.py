@@ -78,7 +78,7 @@ class Patient:
         buffers = network.named_buffers(recurse=False) if isinstance(network, Adapted) else ()
         tables = {name: float(table[timestep]) for name, table in buffers}
         x = x / tables.get("input_scale", 1.0)
-        with torch.inference_mode():
+        with explained(self.family.name, f"a call with {len(x)} samples"), torch.inference_mode():
             noise = network(x.clone(), t)
         return (noise - tables.get("constant", 0.0) * x) / tables.get("scale", 1.0)
 
