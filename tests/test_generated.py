@@ -63,8 +63,7 @@ def test_prose_states_what_was_measured():
     fixed, at_bar = _summary("cosines", "late", "G", "isotropic")
     moments = [_summary("eigenvectors", "late", "G", data)[0] for data in ("digits", "mnist")]
     quoted = {
-        "README.md": [f"right in {right} cases", f"along cosines in {less}", f"steps: {pilot})",
-                      f"end: {late} of what noise allows", " and ".join(moments)],
+        "README.md": [f"right in {right} cases", f"along cosines in {less}", f"steps: {pilot})"],
         "docs/explanation.md": [f"{minus} of what", f"({turned})", f"tells it: {drift} along",
                                 f"{cosines} along cosines", f"median of {late}", f"({fixed} along",
                                 " and ".join(moments)],
