@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.pages import atlas, badges, paper, registered, remedies
+from benchmarks.pages import atlas, badges, held_out, paper, registered, remedies
 from benchmarks.pages.markdown import ROWS, Lines, table
 from sads.alignment.measured_rotations import FILE as ROTATIONS
 from sads.doctor.worth import FILE as WORTH
@@ -66,6 +66,7 @@ TABLES: Mapping[str, tuple[str | None, Callable[[], Lines]]] = {
     "advice": ("advice", remedies.advice),
     "rotations": (None, remedies.rotations),
     "rotations-revisited": ("rotations", remedies.rotations_revisited),
+    "rotations-losses": (None, held_out.held_out_loss),
     "ranking": (None, paper.ranking),
     "ladder": (None, paper.ladder),
 }

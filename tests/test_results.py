@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import results
+from benchmarks.pages import held_out
 from benchmarks.pages.markdown import badge
 
 ROOT = Path(__file__).parents[1]
@@ -69,3 +70,23 @@ def test_badges(holds, interval, value, word):
 def test_committed_rows_name_no_machine():
     for table in (ROOT / "docs" / "results").glob("claims-*.csv"):
         assert not re.search(r"/(work|home|tmp|root)/", table.read_text())
+
+
+def test_the_held_out_loss_of_a_group_of_bands_is_that_of_its_directions(tmp_path, monkeypatch):
+    """By seed and group the mean over directions, not over bands; differences are paired."""
+    header = "id,network,data,rotation,iterations,seed,directions,width,loss,error"
+    lines = [header]
+    for seed in (0, 1):
+        for rotation, shift in (("identity", 0.0), ("random", 0.5)):
+            for band in range(16):
+                loss = 1 + seed + band * shift
+                lines.append(
+                    f"{rotation}{seed},net,npy:x,{rotation},400,{seed},b{band},{band + 1},{loss},0"
+                )
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(held_out, "FILE", tmp_path / "rows.csv")
+    expected = sum(0.5 * band * (band + 1) for band in (1, 2, 3, 4)) / (2 + 3 + 4 + 5)
+    _, _, plain, turned = held_out.held_out_loss()
+    assert plain.startswith("| `net` | npy, 400 steps | identity | 1.5 ")
+    assert "| random | 1.5 " in turned
+    assert f"; {expected:.3g}" in turned.split(" | ")[4]

@@ -186,13 +186,13 @@ def rotations() -> Lines:
                 values.get((*kind, data, str(steps)), {})
                 for kind in ((rotation, rank), (AS_IT_IS, ""))
             )
-            cells.append(_against(own, plain, told=rotation != AS_IT_IS))
+            cells.append(against(own, plain, told=rotation != AS_IT_IS))
         lines.append((rotation + (f", rank {rank}" if rank else ""), *cells))
     header = (f"{data}, {steps} steps" for data, steps in runs)
     return table(("rotation", f"alpha: {', '.join(dict(runs))}", *header), lines)
 
 
-def _against(own: BySeed, plain: BySeed, *, told: bool) -> str:
+def against(own: BySeed, plain: BySeed, *, told: bool) -> str:
     """Mean and error; behind it the paired difference to the data as they are."""
     if not own:
         return ""
@@ -210,7 +210,7 @@ def rotations_revisited() -> Lines:
     lines = []
     for network, rotation in sorted({(row["network"], row["rotation"]) for row in rows}):
         cells = [
-            _against(
+            against(
                 values.get((network, rotation, *run), {}),
                 values.get((network, AS_IT_IS, *run), {}),
                 told=rotation != AS_IT_IS,
