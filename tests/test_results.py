@@ -73,13 +73,13 @@ def test_committed_rows_name_no_machine():
 
 
 def test_the_held_out_loss_of_a_group_of_bands_is_that_of_its_directions(tmp_path, monkeypatch):
-    """By seed and group the mean over directions, not over bands; differences are paired."""
+    """By seed and group per direction, not per band; differences are paired."""
     header = "id,network,data,rotation,iterations,seed,directions,width,loss,error"
     lines = [header]
     for seed in (0, 1):
         for rotation, shift in (("identity", 0.0), ("random", 0.5)):
             for band in range(16):
-                loss = 1 + seed + band * shift
+                loss = (1 + seed + band * shift) * (band + 1)  # the sum over a band's directions
                 lines.append(
                     f"{rotation}{seed},net,npy:x,{rotation},400,{seed},b{band},{band + 1},{loss},0"
                 )

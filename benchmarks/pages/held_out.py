@@ -15,13 +15,12 @@ Row = Mapping[str, str]
 
 
 def of_group(rows: Sequence[Row], first: int, last: int) -> dict[int, float]:
-    """The mean loss of a training over the directions of some bands, by seed."""
+    """The loss of a training per direction of some bands, by seed; a row is the sum of its band."""
     losses: dict[int, tuple[float, int]] = {}
     for row in rows:
         if first <= int(row["band"]) <= last:
             total, width = losses.get(int(row["seed"]), (0.0, 0))
-            own = int(row["width"])
-            losses[int(row["seed"])] = total + own * float(row["loss"]), width + own
+            losses[int(row["seed"])] = total + float(row["loss"]), width + int(row["width"])
     return {seed: total / width for seed, (total, width) in losses.items()}
 
 
