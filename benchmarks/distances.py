@@ -5,7 +5,8 @@
 
 Each measurement has a process to itself, for its peak memory. POT gets its directions in blocks,
 since its arrays for all at once take many times the memory. The ratio counts: seconds depend
-on the machine and on its other work.
+on the machine and on its other work. A run with `--large` is kept in
+`docs/results/distances-benchmark.json`.
 """
 
 import argparse
@@ -16,12 +17,15 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 SAMPLES = 10_000
 POT_BLOCK = 1024
 GB = 1e9
+TABLE = Path(__file__).parents[1] / "docs" / "results" / "distances-benchmark.json"
 
 
 def samples(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -105,6 +109,21 @@ def row(name: str, result: dict[str, float]) -> str:
     )
 
 
+def recorded(
+    size: int, projections: int, own: dict[str, float], other: dict[str, float] | None
+) -> dict[str, Any]:
+    """One case as the table of results reads it; gigabytes are those above the inputs."""
+    return {
+        "samples": SAMPLES,
+        "dimensions": size,
+        "directions": projections,
+        "seconds": own["seconds"],
+        "gigabytes": own["above"] / GB,
+        "pot": other and {"seconds": other["seconds"], "gigabytes": other["above"] / GB},
+        "pot_arrays_gigabytes": round(pot_bytes(projections) / GB),
+    }
+
+
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -127,8 +146,14 @@ def main() -> None:
     print(f"  POT, all at once: at least {pot_bytes(16_384) / GB:.0f} GB")
     if arguments.large:
         print("10,000 x 3,072, 196,608 directions", flush=True)
-        print(row("  sads", run("ours", 3072, 196_608)))
+        large = run("ours", 3072, 196_608)
+        print(row("  sads", large))
         print(f"  POT, all at once: at least {pot_bytes(196_608) / GB:.0f} GB")
+        cases = [
+            recorded(256, 16_384, results["ours"], results["pot"]),
+            recorded(3072, 196_608, large, None),
+        ]
+        TABLE.write_text(json.dumps(cases, indent=1) + "\n")
 
 
 if __name__ == "__main__":

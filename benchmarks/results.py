@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.pages import atlas, badges, held_out, paper, registered, remedies
+from benchmarks.pages import atlas, badges, costs, held_out, paper, registered, remedies, scores
 from benchmarks.pages.markdown import ROWS, Lines, table
 from sads.alignment.measured_rotations import FILE as ROTATIONS
 from sads.doctor.worth import FILE as WORTH
@@ -68,7 +68,15 @@ TABLES: Mapping[str, tuple[str | None, Callable[[], Lines]]] = {
     "rotations-revisited": ("rotations", remedies.rotations_revisited),
     "rotations-losses": (None, held_out.held_out_loss),
     "ranking": (None, paper.ranking),
+    "scores": (None, scores.scores),
     "ladder": (None, paper.ladder),
+    "geometry-costs": (None, costs.geometry_costs),
+    "precision": (None, costs.precision),
+    "large-models": (None, costs.large_models),
+    "distance-costs": (None, costs.distance_costs),
+    "training-costs": (None, costs.training_costs),
+    "training-metrics": (None, costs.training_metrics),
+    "report-costs": (None, costs.report_costs),
 }
 
 

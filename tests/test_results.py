@@ -40,6 +40,16 @@ def test_every_block_is_known_and_used():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_measured_number_is_typed_into_a_table(page):
+    """Tables beside the generated ones explain; they have no cell that is a measurement."""
+    typed = results.BLOCK.sub("", page.read_text())
+    cells = [
+        cell for line in typed.splitlines() if line.startswith("|") for cell in line.split("|")
+    ]
+    assert not [cell for cell in cells if re.match(r"\s*[-+*]*\d[\d.,]*(e-?\d+)?\b", cell)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_one_that_is_read_to_the_end(page):
     """A question, an answer, one figure, a generated table, the protocol folded; some 600 words."""
     text = page.read_text()

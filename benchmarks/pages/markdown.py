@@ -22,8 +22,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Lines:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits."""
-    return "" if value is None else f"{value:.{digits}g}"
+    """A number with so many significant digits, and no power of ten below a million.
+
+    >>> number(0.01234), number(1269.8), number(4e-11, 1)
+    ('0.0123', '1,270', '4e-11')
+    """
+    if value is None:
+        return ""
+    whole = 10**digits - 0.5 <= abs(value) < 1e6
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
 
 
 def measured(value: float | None, interval: Sequence[float] | None) -> str:

@@ -11,6 +11,15 @@ from sads.statistics.shapes import LEAST_SEEDS
 
 from .markdown import ROWS, Lines, badge, measured, number, table
 
+#: Where a figure of few seeds was asked again, with five or more and registered beforehand.
+AGAIN = {
+    "1": "results/order.md",
+    "2": "results/order.md",
+    "6": "results/order.md",
+    "7": "results/rotations.md",
+    "8": "results/rotations.md",
+    "10": "results/rotations.md",
+}
 TRAINED = {"1", "2", "6", "7", "8", "10", "A", "B", "C", "D"}  # figures whose unit is a seed
 
 
@@ -23,7 +32,8 @@ def claims_of_the_paper() -> Lines:
         for found in content["findings"]:
             word = badge(found["holds"], found["interval"], found["value"])
             few = seeds is not None and seeds < LEAST_SEEDS
-            reason = f" ({seeds} seeds)" if few else ""
+            again = f", [with more]({AGAIN[key]})" if key in AGAIN else ""
+            reason = f" ({seeds} seeds{again})" if few else ""
             if few:
                 word = "open"
             value = measured(found["value"], found["interval"])
