@@ -76,7 +76,7 @@ def test_what_to_do_follows_from_what_is_known(unet):
     assert digits.relative > 1
     told = answer(Subject(named, alignment=digits))
     assert "on large eigenvalues" in (told.data or "")
-    assert "--rotation random" in (told.actions[-1].command or "")
+    assert told.actions[-1].command == f"sads doctor {named.geometry.plan.network} --shape 1x8x8"
     # Data along the direction of the smallest eigenvalue needs no rotation.
     best = named.geometry.spectrum().sads.directions[:, 0]
     amounts = np.random.default_rng(0).standard_normal((100, 1))

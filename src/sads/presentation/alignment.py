@@ -183,20 +183,21 @@ def outcome_sentences() -> list[str]:
 
 
 def _what_rotations_did(network: str) -> str:
-    """How often rotations beat the images as they are, and a random one beats min."""
+    """How often rotations beat the images as they are, and a random one beats W_min."""
     sight = "does not see" if network == TIME_BLIND else "sees"
     told = [
-        f"{better} ({counts['better']} better, {counts['worse']} worse, {counts['open']} open)"
-        for better, counts in (
-            ("min against the images as they are", outcomes(network, "min", "identity")),
-            ("random against the images as they are", outcomes(network, "random", "identity")),
-            ("random against min", outcomes(network, "random", "min")),
+        f"{one} was better than {other} in {counts['better'] or 'none'} of {counts.total()} runs "
+        f"and worse in {counts['worse'] or 'none'}"
+        for one, other, counts in (
+            ("W_min", "the images as they are", outcomes(network, "min", "identity")),
+            ("a random rotation", "these", outcomes(network, "random", "identity")),
+            ("a random rotation", "W_min", outcomes(network, "random", "min")),
         )
         if counts.total()
     ]
     if not told:
         return f"No rotation was tried with a network that {sight} the time."
-    return f"In {network}, which {sight} the time, over data and budgets: {'; '.join(told)}."
+    return f"In {network}, which {sight} the time: {'; '.join(told)}."
 
 
 def rotating_is_worth_it(*, sees_time: bool) -> bool | None:

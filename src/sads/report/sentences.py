@@ -197,10 +197,15 @@ def actions(subject: Subject) -> list[Action]:
 def _rotate(subject: Subject, alignment: Alignment) -> Action:
     """What to do with data on large eigenvalues; rotating it is not always worth it."""
     plan, diagnosis = subject.main.geometry.plan, subject.diagnosis
-    words = ["sads", "train", plan.network, "--shape", sizes(plan.shape), "--data", alignment.data]
-    command = shlex.join([*words, "--rotation", "random", "--out", "rotated"])
+    about = [plan.network, "--shape", sizes(plan.shape)]
     if diagnosis is None:
-        return Action("Ask sads doctor whether the network sees the time; rotate if not.", command)
+        return Action(
+            "Ask sads doctor first: mending a network that does not see the time was worth more "
+            "than rotating its data.",
+            shlex.join(["sads", "doctor", *about]),
+        )
+    words = ["sads", "train", *about, "--data", alignment.data, "--rotation", "random"]
+    command = shlex.join([*words, "--out", "rotated"])
     sees_time = all(finding.code != "time-blind" for finding in diagnosis.findings)
     text = rotation_advice(sees_time=sees_time)
     if rotating_is_worth_it(sees_time=sees_time) is False:
