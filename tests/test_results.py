@@ -97,6 +97,6 @@ def test_the_held_out_loss_of_a_group_of_bands_is_that_of_its_directions(tmp_pat
     monkeypatch.setattr(held_out, "FILE", tmp_path / "rows.csv")
     expected = sum(0.5 * band * (band + 1) for band in (1, 2, 3, 4)) / (2 + 3 + 4 + 5)
     _, _, plain, turned = held_out.held_out_loss()
-    assert plain.startswith("| `net` | npy, 400 steps | identity | 1.5 ")
+    assert plain.startswith("| `net` | CIFAR-10 in grey, 400 steps | identity | 1.5 ")
     assert "| random | 1.5 " in turned
     assert f"; {expected:.3g}" in turned.split(" | ")[4]

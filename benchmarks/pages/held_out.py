@@ -1,12 +1,11 @@
 """The held-out loss by direction of networks that were trained on rotated images."""
 
 import csv
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from .markdown import ROWS, Lines, table
-from .remedies import AS_IT_IS, BySeed, against
+from .remedies import AS_IT_IS, BySeed, against, run_name
 
 FILE = ROWS / "claims-rotations-losses.csv"
 #: Bands of frequency that are told together, by the numbers of the first and the last.
@@ -44,8 +43,7 @@ def held_out_loss() -> Lines:
             against(*_pair(rows, plain, first, last), told=rotation != AS_IT_IS)
             for _, first, last in GROUPS
         ]
-        name = re.split("[:,]", data)[0]
-        lines.append((f"`{network}`", f"{name}, {steps} steps", rotation, *cells))
+        lines.append((f"`{network}`", run_name(data, steps), rotation, *cells))
     return table(("network", "run", "images", *(name for name, *_ in GROUPS)), lines)
 
 

@@ -202,6 +202,15 @@ def against(own: BySeed, plain: BySeed, *, told: bool) -> str:
     return f"{spread(list(own.values()))}; {measured(value, interval)}"
 
 
+def run_name(data: str, steps: int | str) -> str:
+    """A dataset and a budget as tables name them.
+
+    >>> run_name("mnist:data/mnist,size=16", 3000)
+    'MNIST, 3,000 steps'
+    """
+    return f"{NAMES[re.split('[:,]', data)[0]].removeprefix('16x16 ')}, {int(steps):,} steps"
+
+
 def rotations_revisited() -> Lines:
     """Three networks, two datasets and two budgets: SW2 of every treatment of the images."""
     rows = finished(ROWS, "rotations")
@@ -219,7 +228,7 @@ def rotations_revisited() -> Lines:
         ]
         lines.append((f"`{network}`", rotation, *cells))
     done = f"{len(rows)} of 240 registered trainings are done."
-    header = (f"{re.split('[:,]', data)[0]}, {steps} steps" for data, steps in runs)
+    header = (run_name(data, steps) for data, steps in runs)
     return [done, "", *table(("network", "images", *header), lines), "", *_questions(values, runs)]
 
 
@@ -234,8 +243,7 @@ def _questions(values: Mapping[Key, BySeed], runs: Sequence[tuple[str, int]]) ->
         gaps = paired_differences(values.get((*one, *run), {}), values.get((*other, *run), {}))
         value, interval = mean_interval(gaps)
         word = "open" if len(gaps) < LEAST_SEEDS or interval is None else _sign(*interval)
-        data, steps = re.split("[:,]", run[0])[0], run[1]
-        lines.append((what, f"{data}, {steps} steps", measured(value, interval), len(gaps), word))
+        lines.append((what, run_name(*run), measured(value, interval), len(gaps), word))
     return table(("SW2", "run", "difference, 95 %", "seeds", ""), lines)
 
 
