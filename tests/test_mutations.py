@@ -168,9 +168,10 @@ def driver(place: Path) -> Case:
     def opened():
         load()
         store = Store(Layout(place))
-        statuses = store.statuses()
-        store.close()
-        return statuses
+        try:
+            return store.statuses()
+        finally:  # an open connection keeps the next one waiting for its lock
+            store.close()
 
     return layout, opened, kinds
 

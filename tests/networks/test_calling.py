@@ -180,7 +180,7 @@ def configured(**config):
     return network
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.trace:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace")
 def test_scripted_modules_are_refused_in_words():
     with pytest.raises(NetworkError, match=r"mine returns a scripted module.*before torch\.jit"):
         taken_as(torch.jit.trace(nn.Identity(), torch.zeros(1)))

@@ -93,6 +93,19 @@ def test_a_damaged_database_is_made_again_from_the_results(place, damage):
     assert (out / "sweep.sqlite.damaged").is_file()  # nothing is thrown away
 
 
+def test_a_damaged_value_locks_nobody_out_while_its_error_is_remembered(place):
+    path = place / "out" / "sweep.sqlite"
+    own = sqlite3.connect(path, isolation_level=None)
+    own.execute("UPDATE trials SET error = CAST(x'ff' AS TEXT)")
+    own.close()
+    with pytest.raises(ArtefactError, match="is damaged") as remembered:
+        read_rows(path.parent)
+    other = sqlite3.connect(path, timeout=0)  # leaving the log wants it for itself
+    assert other.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    other.close()
+    assert remembered.value.__traceback__ is not None
+
+
 def test_a_damaged_result_is_computed_again(place):
     out = place / "out"
     _, before = read_rows(out)

@@ -9,7 +9,9 @@ There are three ways; the first that the network allows is used:
   cannot be differentiated either (custom autograd functions). In float32 it has about three digits.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Literal
 
 import torch
@@ -77,10 +79,19 @@ def product(
         return functional_call(network, dict(moved), (x, t))
 
     if way == "forward":
+        _load_forward_derivatives()
         return jvp(output, (dict(parameters),), (dict(along),))[1].detach()
     if way == "double backward":
         return _double_backward(output, parameters, along)
     return _central_difference(output, parameters, along)
+
+
+@cache
+def _load_forward_derivatives() -> None:
+    """Let torch import what it needs, once: newer versions warn there of a part of their own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        jvp(torch.square, (torch.zeros(1),), (torch.ones(1),))
 
 
 def _double_backward(output, parameters: Mapping[str, Tensor], along: Mapping[str, Tensor]):

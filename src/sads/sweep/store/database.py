@@ -115,8 +115,8 @@ class Store:
     def statuses(self) -> dict[str, str]:
         """The status of every trial, in the order in which they run."""
         with translated(self.layout.database):
-            statuses = self._connection.execute("SELECT id, status FROM trials ORDER BY number")
-            return dict(statuses.fetchall())
+            select = "SELECT id, status FROM trials ORDER BY number"
+            return dict(self._connection.execute(select).fetchall())
 
     def record(self, results: Iterable[TrialResult]) -> None:
         """Record results; a result that is already known stays as it is."""

@@ -7,7 +7,7 @@ trials. So readers notice a changed value, a lost row or a damaged table.
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,10 @@ def seal_rows(run: sqlite3.Connection, identities: Iterable[str] | None = None) 
 
 def _trials(run: sqlite3.Connection, identity: str | None = None) -> list[dict[str, Any]]:
     where, given = ("", ()) if identity is None else (" WHERE id = ?", (identity,))
-    cursor = run.execute(f"SELECT * FROM trials{where} ORDER BY id", given)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+    # A cursor that met a damaged value keeps its lock for as long as its error is remembered.
+    with closing(run.execute(f"SELECT * FROM trials{where} ORDER BY id", given)) as cursor:
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
 
 
 def _row_seal(row: dict[str, Any]) -> str:
