@@ -22,6 +22,7 @@ from pathlib import Path
 from benchmarks.pages import atlas, badges, costs, held_out, paper, registered, remedies, scores
 from benchmarks.pages.markdown import ROWS, Lines, table
 from sads.alignment.measured_rotations import FILE as ROTATIONS
+from sads.alignment.measured_rotations import LOSSES
 from sads.doctor.worth import FILE as WORTH
 from sads.errors import InputError
 from sads.figures import READINGS, make_figure
@@ -67,6 +68,7 @@ TABLES: Mapping[str, tuple[str | None, Callable[[], Lines]]] = {
     "rotations": (None, remedies.rotations),
     "rotations-revisited": ("rotations", remedies.rotations_revisited),
     "rotations-losses": (None, held_out.held_out_loss),
+    "rotations-price": (None, held_out.price_of_rotations),
     "ranking": (None, paper.ranking),
     "scores": (None, scores.scores),
     "ladder": (None, paper.ladder),
@@ -120,6 +122,7 @@ def draw_figures() -> None:
 PACKAGED: Mapping[Path, Callable[[], str]] = {
     WORTH: remedies.worth_of_advice,
     ROTATIONS: remedies.measured_rotations,
+    LOSSES: held_out.losses_under_rotations,
 }
 
 

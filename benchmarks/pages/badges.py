@@ -5,7 +5,9 @@ from collections import Counter
 from sads.alignment.measured_rotations import SEES_TIME, TIME_BLIND, outcomes
 from sads.figures.catalogue import experiment
 from sads.figures.stored_experiments import WORDS
+from sads.statistics.shapes import LEAST_SEEDS
 
+from .held_out import ratios
 from .markdown import Lines, badge, counts, overall
 from .registered import order_word, reading
 
@@ -50,7 +52,23 @@ def badge_rotations() -> Lines:
         seen = outcomes(network, one, other)
         each = Counter({words[word]: count for word, count in seen.items()})
         lines.append(f"{claim}: **{overall(each)}** ({counts(each)} of {each.total()} runs)")
+    lines.append(_price())
     return [f"Badges, five seeds: {'; '.join(lines)}."]
+
+
+def _price() -> str:
+    """Whether a random rotation costs loss beyond the mean, where the network sees the time."""
+    each = Counter[str]()
+    for (network, _, _, rotation), cells in ratios():
+        if rotation == "random" and network != TIME_BLIND:
+            for _, interval, seeds in cells[1:]:
+                enough = interval is not None and seeds >= LEAST_SEEDS
+                low, high = interval if enough and interval is not None else (0.0, 2.0)
+                each["holds" if low > 1 else "reversed" if high < 1 else "open"] += 1
+    return (
+        f"there it costs held-out loss at low, middle and high frequencies: **{overall(each)}** "
+        f"({counts(each)} of {each.total()})"
+    )
 
 
 def badge_architecture() -> Lines:

@@ -1,12 +1,20 @@
 """What commands say of measured rotations is what the published rows say."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
 from scipy.stats import ttest_1samp
 
-from sads.alignment.measured_rotations import TIME_BLIND, measured_rotations, outcomes
+from sads.alignment.measured_rotations import (
+    LOSSES,
+    SEES_TIME,
+    TIME_BLIND,
+    loss_range,
+    measured_rotations,
+    outcomes,
+)
 from sads.presentation.alignment import measured_sentences, outcome_sentences
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "results" / "rotations.csv"
@@ -63,3 +71,13 @@ def test_a_sentence_for_each_dataset():
     assert "1.1 (0.53 to 2.2) as it is, 0.19 (0.17 to 0.21) under min" in first
     assert "0.36 (0.15 to 4.5) under min of rank 1" in second
     assert "does not see the time" in outcome_sentences()[0]
+
+
+def test_what_a_rotation_costs_is_told_beside_what_it_gains():
+    """Over all datasets and frequencies of a network; what was not measured is not told."""
+    rows = json.loads(LOSSES.read_text())
+    own = [row for row in rows if (row["network"], row["rotation"]) == (SEES_TIME, "random")]
+    times = [value for row in own for value in row["times"]]
+    assert loss_range(SEES_TIME, "random") == (min(times), max(times))
+    assert f"was {min(times):.2g} to {max(times):.2g} times" in " ".join(outcome_sentences())
+    assert loss_range("cnn", "random") is None

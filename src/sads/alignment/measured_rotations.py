@@ -2,7 +2,8 @@
 
 The trainings are those of `benchmarks/rotations.py` and of the registered experiments with rotated
 images. `make results` writes the results into `measured_rotations.json`: held-out SW2 of every
-seed, by network, data and number of steps.
+seed, by network, data and number of steps. `losses_under_rotations.json` has the held-out loss at
+low, middle and high frequencies, in times of that of the images as they are.
 """
 
 import json
@@ -14,6 +15,7 @@ from ..statistics.means import mean_interval, paired_differences
 
 TIME_BLIND, SEES_TIME = "iddpm-16", "iddpm-16,groups=8"  # the networks that were tried
 FILE = Path(__file__).with_suffix(".json")  # written by `make results`
+LOSSES = FILE.with_name("losses_under_rotations.json")  # so is this one
 
 
 @dataclass(frozen=True)
@@ -59,3 +61,18 @@ def outcomes(network: str, one: str, other: str) -> Counter[str]:
             low, high = interval
             counts["better" if high < 0 else "worse" if low > 0 else "open"] += 1
     return counts
+
+
+def loss_range(network: str, rotation: str) -> tuple[float, float] | None:
+    """The least and the largest factor by which a rotation changed the held-out loss of details.
+
+    Over datasets, budgets and low, middle and high frequencies; None if it was not measured.
+    """
+    rows = json.loads(LOSSES.read_text())
+    times = [
+        value
+        for row in rows
+        if (row["network"], row["rotation"]) == (network, rotation)
+        for value in row["times"]
+    ]
+    return (min(times), max(times)) if times else None
