@@ -57,7 +57,7 @@ TABLES: Mapping[str, tuple[str | None, Callable[[], Lines]]] = {
     "figure-6R": ("figure-06", registered.figure_6r),
     "figure-6R-shapes": ("figure-06", registered.figure_6r_shapes),
     "figure-1R": ("figure-01", lambda: registered.findings("1R")),
-    "figure-2R": ("figure-02", lambda: registered.findings("2R")),
+    "figure-2R": ("figure-02", registered.figure_2r),
     "figure-E": ("mechanism", registered.figure_e),
     "figure-E-square": ("mechanism", registered.figure_e_square),
     "figure-E-findings": ("mechanism", lambda: registered.findings("E")),

@@ -84,6 +84,12 @@ def _shape_word(shape: Shape) -> str:
     return f"{name} ({ends})"
 
 
+def figure_2r() -> Lines:
+    """What was asked of elements of five bases, and how far the trainings are."""
+    done = f"{reading('2R').protocol['trials']:,} of 1,200 registered trainings are done."
+    return [done, "", *findings("2R")]
+
+
 def figure_e() -> Lines:
     """SW2 along three directions and the effect, by network."""
     rows = reading("E").rows
