@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from .markdown import ROWS, Lines, number, table
@@ -77,14 +78,20 @@ def distance_costs() -> Lines:
         lines.append(
             (
                 f"{row['samples']:,} x {row['dimensions']:,}, {row['directions']:,} directions",
-                f"{number(row['seconds'])} s, {number(row['gigabytes'], 2)} GB",
+                _spent(row),
                 f"not run: its arrays alone need {row['pot_arrays_gigabytes']} GB"
                 if pot is None
-                else f"{number(pot['seconds'])} s, {number(pot['gigabytes'], 2)} GB "
-                f"({number(pot['seconds'] / row['seconds'], 2)} times slower)",
+                else f"{_spent(pot)} ({number(pot['seconds'] / row['seconds'], 2)} times slower)",
             )
         )
     return table(("case", "`sads`", "POT"), lines)
+
+
+def _spent(row: Mapping[str, Any]) -> str:
+    """Seconds, and the memory beyond the inputs where it was measured."""
+    memory = row["gigabytes"]
+    known = "" if memory is None else f", {number(memory, 2)} GB beyond the inputs"
+    return f"{number(row['seconds'])} s{known}"
 
 
 def training_costs() -> Lines:

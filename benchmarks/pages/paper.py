@@ -11,7 +11,8 @@ from sads.statistics.shapes import LEAST_SEEDS
 
 from .markdown import ROWS, Lines, badge, measured, number, table
 
-#: Where a figure of few seeds was asked again, with five or more and registered beforehand.
+#: Where a figure of few seeds was asked again, with five or more and registered beforehand;
+#: faces were not.
 AGAIN = {
     "1": "results/order.md",
     "2": "results/order.md",
@@ -32,7 +33,8 @@ def claims_of_the_paper() -> Lines:
         for found in content["findings"]:
             word = badge(found["holds"], found["interval"], found["value"])
             few = seeds is not None and seeds < LEAST_SEEDS
-            again = f", [with more]({AGAIN[key]})" if key in AGAIN else ""
+            asked_again = key in AGAIN and not found["claim"].startswith("faces")
+            again = f", [with more]({AGAIN[key]})" if asked_again else ""
             reason = f" ({seeds} seeds{again})" if few else ""
             if few:
                 word = "open"
